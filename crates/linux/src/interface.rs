@@ -145,6 +145,21 @@ impl Interface {
         })
     }
 
+    /// Renames the interface, which must be down. This value keeps the old name.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN`; [`Error::System`] if it is up, or the name is taken or too long.
+    pub fn rename(&self, name: &str) -> Result<(), Error> {
+        self.netlink_request("renaming", |index| {
+            // `ifinfomsg`.
+            let mut body = vec![0; 4];
+            body.extend(index.to_ne_bytes());
+            body.extend([0; 8]);
+            body.extend(attribute(libc::IFLA_IFNAME, &[name.as_bytes(), &[0]].concat()));
+            message(libc::RTM_SETLINK, 0, &body)
+        })
+    }
+
     fn netlink_request(&self, doing: &str, request: impl FnOnce(u32) -> Vec<u8>) -> Result<(), Error> {
         self.ioctl_request(doing, |socket| {
             let index = name_to_index(socket, &self.name)?;

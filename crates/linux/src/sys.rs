@@ -59,6 +59,22 @@ pub(crate) fn end_with_this_thread(command: &mut Command) {
     unsafe { command.pre_exec(request) };
 }
 
+/// Makes the process that `command` starts have the same addresses in each run (`ADDR_NO_RANDOMIZE`), and end at once with the
+/// thread that starts it.
+pub fn make_repeatable(command: &mut Command) {
+    let request = || {
+        // SAFETY: it takes a number, and changes nothing but the flags of this process.
+        let before = unsafe { libc::personality(0xffff_ffff) };
+        answer(before)?;
+        let flags = (before | libc::ADDR_NO_RANDOMIZE) as c_ulong;
+        // SAFETY: as above.
+        answer(unsafe { libc::personality(flags) })?;
+        Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+    };
+    // SAFETY: between fork and exec `request` makes system calls, and touches no memory.
+    unsafe { command.pre_exec(request) };
+}
+
 /// Layer of the packets of an interface that a process carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layer {

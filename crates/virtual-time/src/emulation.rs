@@ -1,0 +1,289 @@
+//! The whole: the simulated network as the scheduler of the kernels at its nodes.
+
+use crate::agenda::{Turn, free_until, next_turn};
+use crate::channel::Channel;
+use crate::error::Error;
+use crate::guest::plan::{PLAN_FILE, Plan, PlannedProgram, ProgramEnd, end_file};
+use crate::host::{Host, Patience, Step};
+use crate::kernel::{KernelImage, last_line};
+use crate::report::{HostReport, ProgramReport, Report};
+use hopline_core::{Instant, NodeId};
+use hopline_sim::trace::PcapTracer;
+use hopline_sim::{EgressFrame, NoTrace, Spec, Tracer, World};
+use hopline_wire::dot11::MacAddr;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::net::Ipv4Addr;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Largest number of nodes.
+pub const MAX_NODES: usize = 200;
+/// Prefix of the network of all nodes: those that a radio reaches answer ARP requests.
+const PREFIX: u8 = 8;
+/// Virtual time after the end in which hosts stop their programs and switch themselves off.
+const SHUTDOWN: hopline_core::Duration = hopline_core::Duration::from_secs(60);
+
+/// A program at a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Name, unique. A file can have it.
+    pub name: String,
+    /// Node at which it runs.
+    pub node: NodeId,
+    /// The program and its arguments. Not empty.
+    pub command: Vec<String>,
+    /// Time at which it starts.
+    pub start: Instant,
+    /// Time at which it is stopped; `None`: at the end.
+    pub stop: Option<Instant>,
+}
+
+/// Settings of an emulation.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Number of the run: it selects placement, movement, losses, and the random numbers of the kernels.
+    pub run: u64,
+    /// Virtual time at which programs are stopped.
+    pub end: Instant,
+    /// `true` if kernels get routes to nodes several hops away. A routing daemon finds them otherwise.
+    pub has_routes: bool,
+    /// Programs at nodes.
+    pub programs: Vec<Program>,
+    /// Environment of programs.
+    pub environment: Vec<(String, String)>,
+    /// Working directory of programs.
+    pub working_directory: PathBuf,
+    /// The kernel.
+    pub kernel: KernelImage,
+    /// Memory of each kernel in MiB.
+    pub memory_mb: u32,
+    /// First process of each kernel: an executable that calls [`guest::init::run`](crate::guest::init::run).
+    pub init: PathBuf,
+    /// Its arguments.
+    pub init_arguments: Vec<String>,
+    /// Empty folder for the files of the hosts. Its path has at most 80 bytes, so that sockets can be in it.
+    pub folder: PathBuf,
+    /// Real time for which a program may compute without waiting or reading the clock.
+    pub patience: Duration,
+}
+
+/// Runs a network with a kernel at each node up to its end. Equal arguments and equal files of this machine give equal
+/// results and captures, whatever `folder` is.
+///
+/// `capture`: gets all frames as pcapng. `is_interrupted`: whether the caller wants the end.
+///
+/// # Errors
+/// See [`Error`].
+///
+/// # Panics
+/// If there are more than [`MAX_NODES`] nodes.
+pub fn run(
+    spec: &Spec,
+    settings: &Settings,
+    capture: Option<File>,
+    is_interrupted: &dyn Fn() -> bool,
+) -> Result<Report, Error> {
+    let Some(capture) = capture else {
+        return run_traced(spec, settings, NoTrace, is_interrupted).map(|(report, _)| report);
+    };
+    let writing = || Error::system("writing the capture");
+    let tracer = PcapTracer::new(BufWriter::new(capture), spec).map_err(writing())?;
+    let (report, tracer) = run_traced(spec, settings, tracer, is_interrupted)?;
+    tracer.finish().and_then(|mut file| file.flush()).map_err(writing())?;
+    Ok(report)
+}
+
+fn run_traced<T: Tracer>(
+    spec: &Spec,
+    settings: &Settings,
+    tracer: T,
+    is_interrupted: &dyn Fn() -> bool,
+) -> Result<(Report, T), Error> {
+    assert!(spec.nodes.len() <= MAX_NODES, "the caller checks the number of nodes");
+    let nodes = (0..spec.nodes.len() as u32).map(NodeId);
+    let spec = Spec { ethernet_taps: nodes.collect(), ..spec.clone() };
+    let patience = Patience { limit: settings.patience, is_interrupted };
+    let limit = settings.end + SHUTDOWN;
+    let world = World::new(&spec, settings.run, tracer);
+    let hosts = start_hosts(&spec, settings)?;
+    let mut emulation = Emulation { world, hosts, patience, limit, now: Instant::ZERO };
+    for index in 0..emulation.hosts.len() {
+        emulation.follow(index)?;
+    }
+    emulation.run(settings.end)?;
+    if let Some(failure) = emulation.world.failure() {
+        return Err(Error::Network(failure.describe(&spec)));
+    }
+    let hosts = (0..spec.nodes.len()).map(|index| host_report(&emulation, &spec, settings, index));
+    let hosts: Vec<HostReport> = hosts.collect::<Result<_, _>>()?;
+    let events = emulation.world.events();
+    let (outcome, tracer) = emulation.world.finish();
+    Ok((Report { outcome, hosts, events }, tracer))
+}
+
+struct Emulation<'a, T> {
+    world: World<T>,
+    hosts: Vec<Host>,
+    patience: Patience<'a>,
+    /// Time that no host passes.
+    limit: Instant,
+    /// Time of the turn under way, or that a running host has reached.
+    now: Instant,
+}
+
+impl<T: Tracer> Emulation<'_, T> {
+    /// Gives the network and the hosts their turns, until all hosts have switched themselves off.
+    fn run(&mut self, end: Instant) -> Result<(), Error> {
+        while self.world.failure().is_none() && self.hosts.iter().any(|host| !host.has_ended()) {
+            if (self.patience.is_interrupted)() {
+                return Err(Error::Interrupted);
+            }
+            match next_turn(self.world.next_due(), self.hosts.iter().map(Host::request)) {
+                Turn::Network(time) if time < self.limit => {
+                    self.now = time;
+                    self.world.run_until(time);
+                }
+                Turn::Host(index, time) if time < self.limit => {
+                    self.now = time.max(self.now);
+                    let free = self.free_until(index);
+                    self.hosts[index].run(self.now, free)?;
+                    self.follow(index)?;
+                }
+                _ => break,
+            }
+            self.deliver()?;
+        }
+        self.world.run_until(end);
+        Ok(())
+    }
+
+    /// Follows a running host until it waits, and carries the frames that it sends.
+    fn follow(&mut self, index: usize) -> Result<(), Error> {
+        loop {
+            match self.hosts[index].follow(self.now, self.patience)? {
+                Step::Waits => return self.hosts[index].deliver_backlog(self.now, self.patience),
+                Step::Ended => return Ok(()),
+                Step::Transmits(time) => {
+                    self.now = time;
+                    self.world.run_until(time);
+                    while let Some(frame) = self.hosts[index].take_frame()? {
+                        // What is refused is counted.
+                        let _ = self.world.inject_frame(NodeId(index as u32), &frame);
+                    }
+                    let free = self.free_until(index);
+                    self.hosts[index].finish_transmission(self.now, free, self.patience)?;
+                }
+            }
+        }
+    }
+
+    /// Returns the time up to which a host may run freely.
+    fn free_until(&self, index: usize) -> Instant {
+        let network = self.world.next_due().min(self.limit);
+        free_until(network, self.hosts.iter().map(Host::request), index)
+    }
+
+    /// Hands out the frames that have arrived. All hosts wait.
+    fn deliver(&mut self) -> Result<(), Error> {
+        while let Some(EgressFrame { node, frame, .. }) = self.world.poll_frame() {
+            self.hosts[node.index()].deliver(self.now, frame, self.patience)?;
+        }
+        Ok(())
+    }
+}
+
+/// Starts the kernels of all nodes.
+fn start_hosts(spec: &Spec, settings: &Settings) -> Result<Vec<Host>, Error> {
+    let nodes = || (0..spec.nodes.len() as u32).map(NodeId);
+    let every = Spec { taps: nodes().collect(), ..spec.clone() };
+    let routes = settings.has_routes.then(|| hopline_sim::routes::shortest(&every));
+    let mut hosts_file = fs::read_to_string("/etc/hosts").unwrap_or_default();
+    if !hosts_file.is_empty() && !hosts_file.ends_with('\n') {
+        hosts_file.push('\n');
+    }
+    for node in nodes() {
+        hosts_file.push_str(&format!("{} {}\n", node.ipv4(), spec.nodes[node.index()].name));
+    }
+    let start = |node: NodeId| {
+        let others = nodes().filter(|&other| other != node);
+        let via = |to: NodeId| {
+            let next = routes.as_ref()?.next_hop(node, to)?;
+            (next != to).then(|| (to.ipv4(), next.ipv4()))
+        };
+        let plan = Plan {
+            hosts_file: hosts_file.clone(),
+            ..plan(node, &spec.nodes[node.index()].name, others.filter_map(via).collect(), settings)
+        };
+        start_host(node, &plan, settings)
+    };
+    nodes().map(start).collect()
+}
+
+fn plan(node: NodeId, name: &str, routes: Vec<(Ipv4Addr, Ipv4Addr)>, settings: &Settings) -> Plan {
+    let programs = settings.programs.iter().filter(|program| program.node == node);
+    let planned = |program: &Program| PlannedProgram {
+        name: program.name.clone(),
+        command: program.command.clone(),
+        start_ns: program.start.as_nanos(),
+        stop_ns: program.stop.map(Instant::as_nanos),
+    };
+    Plan {
+        name: name.to_owned(),
+        address: node.ipv4(),
+        prefix: PREFIX,
+        routes,
+        hosts_file: String::new(),
+        folder: settings.working_directory.clone(),
+        environment: settings.environment.clone(),
+        programs: programs.map(planned).collect(),
+        end_ns: settings.end.as_nanos(),
+    }
+}
+
+fn start_host(node: NodeId, plan: &Plan, settings: &Settings) -> Result<Host, Error> {
+    let folder = folder_of(&settings.folder, node.index());
+    let preparing = || format!("preparing {}", folder.display());
+    fs::create_dir(&folder).map_err(Error::system(preparing()))?;
+    let plan_text = serde_json::to_vec(plan).map_err(Error::system(preparing()))?;
+    fs::write(folder.join(PLAN_FILE), plan_text).map_err(Error::system(preparing()))?;
+    symlink(&settings.init, folder.join("init")).map_err(Error::system(preparing()))?;
+    let listen = |name: &str| Channel::listen(&folder.join(name)).map_err(Error::system(preparing()));
+    let channels = [listen("time")?, listen("net")?];
+    // A host's random numbers differ from those of others, and from those of other runs.
+    let seed = settings.run << 32 | u64::from(node.0);
+    let process = settings.kernel.start(&folder, seed, settings.memory_mb, &settings.init_arguments)?;
+    Ok(Host::new(&plan.name, folder, process, MacAddr::of_node(node).0, channels))
+}
+
+fn folder_of(folder: &Path, index: usize) -> PathBuf {
+    folder.join(index.to_string())
+}
+
+fn host_report<T: Tracer>(
+    emulation: &Emulation<'_, T>,
+    spec: &Spec,
+    settings: &Settings,
+    index: usize,
+) -> Result<HostReport, Error> {
+    let (node, name) = (NodeId(index as u32), &spec.nodes[index].name);
+    let folder = folder_of(&settings.folder, index);
+    let mut programs = Vec::new();
+    for program in settings.programs.iter().filter(|program| program.node == node) {
+        let end = fs::read(folder.join(end_file(&program.name))).ok();
+        let end: Option<ProgramEnd> = end.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let Some(end) = end else {
+            let last = last_line(&folder.join("console")).unwrap_or_default();
+            return Err(Error::KernelEnded { node: name.clone(), last });
+        };
+        programs.push(ProgramReport { name: program.name.clone(), end });
+    }
+    Ok(HostReport {
+        name: name.clone(),
+        tap: emulation.world.tap_counts(node),
+        overflow: emulation.hosts[index].overflow(),
+        folder,
+        programs,
+    })
+}

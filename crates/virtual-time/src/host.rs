@@ -1,0 +1,359 @@
+//! A host: the process of a kernel, its clock and its network device.
+
+use crate::channel::Channel;
+use crate::clock::{HostClock, HostState};
+use crate::error::Error;
+use crate::kernel::last_line;
+use crate::time_travel::{MESSAGE_LEN, Message, Operation};
+use crate::vhost::device::{Interrupt, NetDevice, RECEIVE, Work};
+use crate::vhost::message::{self, HEADER_LEN, Header};
+use bytes::Bytes;
+use hopline_core::Instant;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::Child;
+use std::time::Duration;
+
+/// Interval between checks of whether the caller wants the end.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Next step of a host.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// It waits for its turn or an interrupt.
+    Waits,
+    /// It sends frames, at this time. [`Host::finish_transmission`] lets it go on.
+    Transmits(Instant),
+    /// It has been switched off.
+    Ended,
+}
+
+/// Connection that has a message.
+#[derive(Clone, Copy)]
+enum Source {
+    Time,
+    Net,
+}
+
+/// Waiting for a running host.
+#[derive(Clone, Copy)]
+pub(crate) struct Patience<'a> {
+    /// Real time for which a host may compute without a message.
+    pub(crate) limit: Duration,
+    /// Returns `true` if the caller wants the end.
+    pub(crate) is_interrupted: &'a dyn Fn() -> bool,
+}
+
+/// Host at a node.
+pub(crate) struct Host {
+    name: String,
+    folder: PathBuf,
+    process: Child,
+    pub(crate) clock: HostClock,
+    device: NetDevice,
+    time: Channel,
+    net: Channel,
+    has_ended: bool,
+    /// Reply to the kick under way.
+    kick: Option<Vec<u8>>,
+}
+
+impl Host {
+    /// Takes over the process of a kernel, which will connect.
+    pub(crate) fn new(
+        name: &str,
+        folder: PathBuf,
+        process: Child,
+        mac: [u8; 6],
+        [time, net]: [Channel; 2],
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            folder,
+            process,
+            clock: HostClock::default(),
+            device: NetDevice::new(mac),
+            time,
+            net,
+            has_ended: false,
+            kick: None,
+        }
+    }
+
+    /// Returns the time at which it wants its turn.
+    pub(crate) fn request(&self) -> Option<Instant> {
+        self.clock.request().filter(|_| !self.has_ended && self.clock.state() == HostState::Waiting)
+    }
+
+    pub(crate) const fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Frames that were dropped since the kernel had no buffers.
+    pub(crate) const fn overflow(&self) -> u64 {
+        self.device.overflow()
+    }
+
+    /// Lets the host run from `now` on, freely up to `free_until`.
+    pub(crate) fn run(&mut self, now: Instant, free_until: Instant) -> Result<(), Error> {
+        let messages: Vec<u8> = self.clock.run(now, free_until).flat_map(|message| message.emit()).collect();
+        self.time.send(&messages).map_err(|e| self.failure(e))
+    }
+
+    /// Follows the running host until it waits, sends frames, or ends.
+    pub(crate) fn follow(&mut self, now: Instant, patience: Patience<'_>) -> Result<Step, Error> {
+        loop {
+            match self.wait(patience)? {
+                None => {
+                    self.has_ended = true;
+                    return Ok(Step::Ended);
+                }
+                Some(Source::Time) => {
+                    self.handle_time(now)?;
+                    if self.clock.state() == HostState::Waiting {
+                        return Ok(Step::Waits);
+                    }
+                }
+                Some(Source::Net) => {
+                    if let Work::Transmit = self.handle_net()? {
+                        return Ok(Step::Transmits(self.clock.reached()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the next frame that the host sends.
+    pub(crate) fn take_frame(&mut self) -> Result<Option<Bytes>, Error> {
+        self.device.take_frame().map_err(|source| Error::Device { node: self.name.clone(), source })
+    }
+
+    /// Takes back free time beyond `free_until`, and lets the host go on after it has sent frames.
+    pub(crate) fn finish_transmission(
+        &mut self,
+        now: Instant,
+        free_until: Instant,
+        patience: Patience<'_>,
+    ) -> Result<(), Error> {
+        if let Some(message) = self.clock.shorten(free_until) {
+            self.time.send(&message.emit()).map_err(|e| self.failure(e))?;
+            // A kernel looks at its network before it looks at its time: without the ACK it could miss the message.
+            while self.clock.owes_ack() {
+                self.wait_for_time(patience)?;
+                self.handle_time(now)?;
+            }
+        }
+        match self.kick.take() {
+            Some(reply) => self.net.send(&reply).map_err(|e| self.failure(e)),
+            None => Ok(()),
+        }
+    }
+
+    /// Hands a frame to the waiting host.
+    pub(crate) fn deliver(
+        &mut self,
+        now: Instant,
+        frame: Bytes,
+        patience: Patience<'_>,
+    ) -> Result<(), Error> {
+        if self.has_ended || self.device.requests().is_none() {
+            return Ok(());
+        }
+        let interrupt = self.device.deliver(frame);
+        self.interrupt(now, interrupt, patience)
+    }
+
+    /// Tries again to hand over frames for which a waiting host had no buffers.
+    pub(crate) fn deliver_backlog(&mut self, now: Instant, patience: Patience<'_>) -> Result<(), Error> {
+        if self.has_ended || !self.device.has_backlog() {
+            return Ok(());
+        }
+        let interrupt = self.device.deliver_backlog();
+        self.interrupt(now, interrupt, patience)
+    }
+
+    fn interrupt(
+        &mut self,
+        now: Instant,
+        interrupt: Result<Interrupt, crate::vhost::device::DeviceError>,
+        patience: Patience<'_>,
+    ) -> Result<(), Error> {
+        match interrupt.map_err(|source| Error::Device { node: self.name.clone(), source })? {
+            Interrupt::None => Ok(()),
+            Interrupt::Receive => self.call(now, patience),
+        }
+    }
+
+    /// Interrupts the waiting host, and serves it until it has noted the interrupt: it asks for the time, and requests to run now.
+    fn call(&mut self, now: Instant, patience: Patience<'_>) -> Result<(), Error> {
+        let Some(requests) = self.device.requests() else { return Ok(()) };
+        let requests = requests.try_clone().map_err(|e| self.failure(e))?;
+        write_all(&requests, &message::vring_call(RECEIVE as u32)).map_err(|e| self.failure(e))?;
+        loop {
+            let fds = [self.time.as_fd(), requests.as_fd()];
+            match wait_for(&mut self.process, &self.name, &fds, patience)? {
+                None => return Err(self.failure(io::ErrorKind::UnexpectedEof.into())),
+                Some(0) => self.handle_time(now)?,
+                Some(_) => return self.read_reply(&requests),
+            }
+        }
+    }
+
+    fn read_reply(&self, requests: &OwnedFd) -> Result<(), Error> {
+        let mut reply = [0; HEADER_LEN + 8];
+        let mut filled = 0;
+        while filled < reply.len() {
+            match rustix::io::read(requests, &mut reply[filled..]) {
+                Ok(0) => return Err(self.failure(io::ErrorKind::UnexpectedEof.into())),
+                Ok(len) => filled += len,
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(self.failure(e.into())),
+            }
+        }
+        Ok(())
+    }
+
+    fn handle_time(&mut self, now: Instant) -> Result<(), Error> {
+        let mut bytes = [0; MESSAGE_LEN];
+        self.time.receive(&mut bytes).map_err(|e| self.failure(e))?;
+        let message = Message::parse(&bytes).map_err(|_| Error::Garbled { node: self.name.clone() })?;
+        let answer = self.clock.handle(now, message);
+        let answer = answer.map_err(|source| Error::Protocol { node: self.name.clone(), source })?;
+        let Some(answer) = answer else { return Ok(()) };
+        let sent = match message.operation {
+            Operation::Start => self.acknowledge_start(answer),
+            _ => self.time.send(&answer.emit()),
+        };
+        sent.map_err(|e| self.failure(e))
+    }
+
+    /// Linux 6.12 reads two descriptors with this ACK whether they were sent or not. An empty file as shared memory has no
+    /// version, so that the kernel sends messages.
+    fn acknowledge_start(&self, ack: Message) -> io::Result<()> {
+        let memory = memfd_create("hopline-time", MemfdFlags::CLOEXEC)?;
+        rustix::fs::ftruncate(&memory, 4096)?;
+        let log = memfd_create("hopline-log", MemfdFlags::CLOEXEC)?;
+        self.time.send_with(&ack.emit(), &[memory.as_fd(), log.as_fd()])
+    }
+
+    fn handle_net(&mut self) -> Result<Work, Error> {
+        let mut bytes = [0; HEADER_LEN];
+        let descriptors = self.net.receive_with(&mut bytes).map_err(|e| self.failure(e))?;
+        let header = Header::parse(&bytes).ok_or_else(|| Error::Garbled { node: self.name.clone() })?;
+        let mut payload = vec![0; header.len as usize];
+        self.net.receive(&mut payload).map_err(|e| self.failure(e))?;
+        let answer = self.device.handle(header, &payload, descriptors);
+        let answer = answer.map_err(|source| Error::Device { node: self.name.clone(), source })?;
+        match (answer.work, answer.reply) {
+            (Work::Transmit, reply) => {
+                self.kick = reply;
+                return Ok(Work::Transmit);
+            }
+            (Work::None, Some(reply)) => self.net.send(&reply).map_err(|e| self.failure(e))?,
+            (Work::None, None) => {}
+        }
+        Ok(Work::None)
+    }
+
+    /// Waits for a message of the running host; `None` if its kernel has ended.
+    fn wait(&mut self, patience: Patience<'_>) -> Result<Option<Source>, Error> {
+        loop {
+            let fds = [self.time.as_fd(), self.net.as_fd()];
+            let ready = match wait_for(&mut self.process, &self.name, &fds, patience)? {
+                None => return Ok(None),
+                Some(0) => Source::Time,
+                Some(_) => Source::Net,
+            };
+            let channel = match ready {
+                Source::Time => &mut self.time,
+                Source::Net => &mut self.net,
+            };
+            if let Channel::Listening(_) = channel {
+                channel.accept().map_err(Error::system("accepting a kernel"))?;
+                continue;
+            }
+            return Ok(match is_closed(channel) {
+                true => None,
+                false => Some(ready),
+            });
+        }
+    }
+
+    fn wait_for_time(&mut self, patience: Patience<'_>) -> Result<(), Error> {
+        match wait_for(&mut self.process, &self.name, &[self.time.as_fd()], patience)? {
+            Some(_) => Ok(()),
+            None => Err(self.failure(io::ErrorKind::UnexpectedEof.into())),
+        }
+    }
+
+    /// Returns the error of a connection that broke: the kernel has ended.
+    fn failure(&self, error: io::Error) -> Error {
+        match last_line(&self.folder.join("console")) {
+            Ok(last) => Error::KernelEnded { node: self.name.clone(), last },
+            Err(_) => Error::system(format!("talking to the kernel of node {}", self.name))(error),
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Waits until one of the descriptors has something to read, and returns its number; `None` if the process has ended.
+fn wait_for(
+    process: &mut Child,
+    name: &str,
+    fds: &[BorrowedFd<'_>],
+    patience: Patience<'_>,
+) -> Result<Option<usize>, Error> {
+    let mut fds: Vec<_> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    let interval = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.as_nanos() as i64 };
+    let mut waited = Duration::ZERO;
+    loop {
+        match poll(&mut fds, Some(&interval)) {
+            Ok(0) | Err(Errno::INTR) => waited += POLL_INTERVAL,
+            Ok(_) => return Ok(fds.iter().position(|fd| !fd.revents().is_empty())),
+            Err(e) => return Err(Error::system("waiting for a kernel")(e)),
+        }
+        if (patience.is_interrupted)() {
+            return Err(Error::Interrupted);
+        }
+        if matches!(process.try_wait(), Ok(Some(_))) {
+            return Ok(None);
+        }
+        if waited >= patience.limit {
+            return Err(Error::Stuck { node: name.to_owned(), patience: patience.limit });
+        }
+    }
+}
+
+/// Returns whether the other side has closed a connection that is ready.
+fn is_closed(channel: &Channel) -> bool {
+    use rustix::net::{RecvFlags, recv};
+    let Ok(stream) = channel.stream() else { return false };
+    let mut byte = [0u8; 1];
+    matches!(
+        recv(stream, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT),
+        Ok((_, 0)) | Err(Errno::CONNRESET)
+    )
+}
+
+fn write_all(descriptor: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(descriptor, bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
+}

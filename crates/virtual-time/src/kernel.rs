@@ -1,0 +1,172 @@
+//! The kernel that runs at each node: user-mode Linux, built by `make uml`.
+
+use crate::error::Error;
+use hopline_linux::sys;
+use std::env;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// End of the version of a kernel that this crate can run: `edition` of tools/uml/build.
+pub const EDITION: &str = "-hopline.1";
+/// File name of the kernel.
+const KERNEL: &str = "linux";
+/// File name of the library that gives it random numbers, beside it.
+const ENTROPY: &str = "entropy.so";
+
+/// Command line of all kernels. Everything in it enters their random numbers: it is the same for each node and folder.
+///
+/// The console reads nothing and is written to a file. The root is that of this machine, read only. Paths begin at the
+/// folder of the host, which is the working directory of the kernel's process.
+const ARGUMENTS: [&str; 12] = [
+    "root=/dev/root",
+    "rootfstype=hostfs",
+    "ro",
+    "init=/proc/self/cwd/init",
+    "time-travel=ext:time",
+    "virtio_uml.device=net:1",
+    // As a TAP does: a frame that was handed over no longer counts for its socket.
+    "virtio_net.napi_tx=0",
+    "umid=host",
+    "uml_dir=.",
+    "con=null",
+    "con0=null,fd:1",
+    "quiet",
+];
+
+/// A kernel image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelImage {
+    kernel: PathBuf,
+    entropy: PathBuf,
+}
+
+/// A kernel that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImageError {
+    /// There is none.
+    #[error("there is no user-mode Linux kernel at {}", .0.display())]
+    Missing(PathBuf),
+    /// It is something else.
+    #[error("{} cannot be used: its version is `{version}`, which does not end in {EDITION}", path.display())]
+    Version {
+        /// Path of the file.
+        path: PathBuf,
+        /// Its version, as it prints it.
+        version: String,
+    },
+}
+
+impl KernelImage {
+    /// Returns the folder in which `make uml` puts the kernel: `hopline/uml` of the user's cache.
+    #[must_use]
+    pub fn default_folder() -> PathBuf {
+        let home = || env::home_dir().unwrap_or_default().join(".cache");
+        let cache = env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty());
+        cache.map_or_else(home, PathBuf::from).join("hopline/uml")
+    }
+
+    /// Finds the kernel in a folder, and checks its version.
+    ///
+    /// # Errors
+    /// If it is missing, or of another version.
+    pub fn find(folder: &Path) -> Result<Self, ImageError> {
+        let image = Self { kernel: folder.join(KERNEL), entropy: folder.join(ENTROPY) };
+        for path in [&image.kernel, &image.entropy] {
+            if !path.is_file() {
+                return Err(ImageError::Missing(path.clone()));
+            }
+        }
+        let version = Command::new(&image.kernel).arg("--version").stdin(Stdio::null()).output();
+        let version = version.map_or_else(
+            |error| error.to_string(),
+            |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+        );
+        if version.ends_with(EDITION) {
+            Ok(image)
+        } else {
+            Err(ImageError::Version { path: image.kernel, version })
+        }
+    }
+
+    /// Starts the kernel in the folder of a host. It ends with the calling thread.
+    ///
+    /// `seed`: of its random numbers. `memory_mb`: its memory in MiB. `arguments`: of its first process.
+    pub(crate) fn start(
+        &self,
+        folder: &Path,
+        seed: u64,
+        memory_mb: u32,
+        arguments: &[String],
+    ) -> Result<Child, Error> {
+        let console = File::create(folder.join("console")).map_err(Error::system("creating a console"))?;
+        let errors = console.try_clone().map_err(Error::system("creating a console"))?;
+        let mut command = Command::new(&self.kernel);
+        command
+            .args(ARGUMENTS)
+            .arg(format!("mem={memory_mb}M"))
+            .arg("--")
+            .args(arguments)
+            .current_dir(folder)
+            .env_clear()
+            .env("LD_PRELOAD", &self.entropy)
+            .env("HOPLINE_ENTROPY", format!("{seed:016x}"))
+            .stdin(Stdio::null())
+            .stdout(console)
+            .stderr(errors);
+        sys::make_repeatable(&mut command);
+        command.spawn().map_err(Error::system(format!("starting {}", self.kernel.display())))
+    }
+}
+
+/// Returns the last line of a console that is not empty.
+pub(crate) fn last_line(console: &Path) -> io::Result<String> {
+    let text = std::fs::read(console)?;
+    let text = String::from_utf8_lossy(&text);
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    Ok(line.unwrap_or("nothing").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn folder(name: &str, script: Option<&str>) -> PathBuf {
+        let folder = env::temp_dir().join(format!("hopline-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        if let Some(script) = script {
+            let kernel = folder.join(KERNEL);
+            std::fs::write(&kernel, script).expect("written");
+            std::fs::set_permissions(&kernel, PermissionsExt::from_mode(0o755)).expect("executable");
+            std::fs::write(folder.join(ENTROPY), "").expect("written");
+        }
+        folder
+    }
+
+    #[test]
+    fn a_missing_kernel_is_named() {
+        let folder = folder("no-kernel", None);
+        let error = KernelImage::find(&folder).expect_err("no file").to_string();
+        assert!(
+            error.ends_with("linux") && error.starts_with("there is no user-mode Linux kernel"),
+            "{error}"
+        );
+        std::fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn a_kernel_of_another_version_is_refused() {
+        let of = |version: &str| {
+            let folder = folder("kernel", Some(&format!("#!/bin/sh\necho {version}\n")));
+            let found = KernelImage::find(&folder);
+            std::fs::remove_dir_all(folder).expect("removed");
+            found.map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(of(&format!("6.12.117{EDITION}")), Ok(()));
+        let error = of("6.12.117").expect_err("another version");
+        assert!(error.contains("`6.12.117`"), "{error}");
+    }
+}

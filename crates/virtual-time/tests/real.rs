@@ -1,0 +1,283 @@
+//! Kernels at simulated nodes. The tests are ignored where `make uml` has not built a kernel.
+//!
+//! The test program is also the first process of the kernels, and a kernel that runs no programs but keeps the protocols:
+//! tests with that one need no kernel.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests, though without `#[test]`")]
+
+mod fake_kernel;
+
+use hopline_core::{Instant, NodeId};
+use hopline_harness::{Need, Test, module, run, tests};
+use hopline_scenario::Scenario;
+use hopline_virtual_time::emulation::{self, Program, Settings};
+use hopline_virtual_time::guest::plan::{errors_file, output_file};
+use hopline_virtual_time::kernel::{EDITION, KernelImage};
+use hopline_virtual_time::report::Report;
+use hopline_virtual_time::{Error, guest};
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Argument of the first process of a kernel.
+const INIT: &str = "virtual-host";
+/// Argument of the kernel of a test.
+const FAKE_KERNEL: &str = "fake-kernel";
+
+const KERNEL: Need =
+    Need::Of(|| KernelImage::find(&KernelImage::default_folder()).err().map(|e| e.to_string()));
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some(INIT) => panic!("the host was not switched off: {:?}", guest::init::run()),
+        Some(FAKE_KERNEL) => fake_kernel::run(),
+        _ => {}
+    }
+    let of_protocols = tests!([];
+        a_frame_arrives_at_the_same_time_in_each_run,
+        a_kernel_that_ends_is_named_with_its_last_words,
+        a_kernel_that_sends_nothing_is_stuck,
+        a_kernel_that_exceeds_its_time_is_refused,
+        a_waiting_emulation_can_be_interrupted,
+    );
+    let of_kernels = tests!([KERNEL];
+        a_host_has_its_name_its_address_and_names_of_others,
+        programs_start_and_stop_at_their_times,
+        a_program_that_does_not_exist_is_reported,
+        a_program_that_never_waits_is_found,
+        an_interrupted_emulation_ends,
+    );
+    let with_ping = tests!([KERNEL, Need::Program("ping")];
+        equal_runs_have_equal_captures_and_outputs,
+        another_run_has_other_random_numbers,
+        packets_cross_three_hops,
+    );
+    let of_tcp = tests!([KERNEL, Need::Program("iperf3")]; tcp_of_linux_over_a_wire_and_chains);
+    let of_tcp = of_tcp.into_iter().map(Test::long);
+    let tests = of_tcp.chain(of_kernels).chain(with_ping).collect::<Vec<Test>>();
+    run(module("kernels", tests).chain(module("protocols", of_protocols)), None)
+}
+
+/// Results of a run.
+struct Ran {
+    report: Report,
+    capture: Vec<u8>,
+    folder: tempfile::TempDir,
+}
+
+impl Ran {
+    /// Output of the program of this number, which runs at node `node`.
+    fn output(&self, node: usize, program: usize) -> String {
+        let folder = self.folder.path().join("hosts").join(node.to_string());
+        let read = |name: String| fs::read_to_string(folder.join(name)).unwrap();
+        let name = format!("p{program}");
+        let (output, errors) = (read(output_file(&name)), read(errors_file(&name)));
+        assert_eq!(errors, "", "{output}");
+        output
+    }
+}
+
+/// A shell command at a node, from a time on, in seconds.
+fn at(node: u32, start_s: u64, command: &str) -> Program {
+    let command = ["sh", "-c", command].map(str::to_owned).to_vec();
+    Program {
+        name: String::new(),
+        node: NodeId(node),
+        command,
+        start: Instant::from_secs(start_s),
+        stop: None,
+    }
+}
+
+/// Runs programs over a chain of nodes for ten seconds.
+fn emulate(nodes: usize, run: u64, programs: Vec<Program>) -> Result<Ran, Error> {
+    emulate_until(nodes, run, programs, &|| false)
+}
+
+fn emulate_until(
+    nodes: usize,
+    run: u64,
+    programs: Vec<Program>,
+    is_interrupted: &dyn Fn() -> bool,
+) -> Result<Ran, Error> {
+    let image = KernelImage::find(&KernelImage::default_folder()).unwrap();
+    emulate_with(image, (&chain(nodes), run, Duration::from_secs(20)), programs, is_interrupted)
+}
+
+/// Runs kernels of a test, with these roles.
+fn pretend(roles: &[&str], is_interrupted: &dyn Fn() -> bool) -> Result<Ran, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let own = std::env::current_exe().unwrap();
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo 6.12{EDITION} && exit\nexec '{}' {FAKE_KERNEL}\n",
+        own.display()
+    );
+    fs::write(folder.path().join("linux"), script).unwrap();
+    fs::set_permissions(folder.path().join("linux"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(folder.path().join("entropy.so"), "").unwrap();
+    let image = KernelImage::find(folder.path()).unwrap();
+    let role =
+        |(node, role): (usize, &&str)| Program { command: vec![(*role).into()], ..at(node as u32, 0, "") };
+    let programs = roles.iter().enumerate().map(role).collect();
+    emulate_with(image, (&chain(roles.len()), 1, Duration::from_secs(1)), programs, is_interrupted)
+}
+
+/// A chain of nodes, each of which reaches the next one alone, for ten seconds.
+fn chain(nodes: usize) -> String {
+    format!(
+        "name = \"chain\"\nduration_s = 10\n[radio]\npreset = \"ns2-wavelan\"\n\
+         [nodes]\nlayout = \"chain\"\ncount = {nodes}\nspacing_m = 200\n"
+    )
+}
+
+fn emulate_with(
+    kernel: KernelImage,
+    (scenario, run, patience): (&str, u64, Duration),
+    mut programs: Vec<Program>,
+    is_interrupted: &dyn Fn() -> bool,
+) -> Result<Ran, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.toml");
+    fs::write(&file, scenario).unwrap();
+    let spec = Scenario::load_network(&file, &[]).unwrap().spec(run).unwrap();
+    for (number, program) in programs.iter_mut().enumerate() {
+        program.name = format!("p{number}");
+    }
+    let hosts = folder.path().join("hosts");
+    fs::create_dir(&hosts).unwrap();
+    let settings = Settings {
+        run,
+        end: Instant::ZERO + spec.duration,
+        has_routes: true,
+        programs,
+        environment: vec![("PATH".into(), std::env::var("PATH").unwrap())],
+        working_directory: Path::new("/").to_owned(),
+        kernel,
+        memory_mb: 64,
+        init: std::env::current_exe().unwrap(),
+        init_arguments: vec![INIT.into()],
+        folder: hosts,
+        patience,
+    };
+    let place = folder.path().join("capture.pcapng");
+    let report = emulation::run(&spec, &settings, Some(File::create(&place).unwrap()), is_interrupted)?;
+    Ok(Ran { report, capture: fs::read(place).unwrap(), folder })
+}
+
+fn a_host_has_its_name_its_address_and_names_of_others() {
+    let command = "uname -n; cat /proc/net/fib_trie | grep -m1 -o '10.0.0.2'; grep n2 /etc/hosts; ls /sys/class/net/air0/address && cat /sys/class/net/air0/address";
+    let ran = emulate(3, 1, vec![at(1, 0, command)]).unwrap();
+    let expected = "n1\n10.0.0.2\n10.0.0.3 n2\n/sys/class/net/air0/address\n02:00:00:00:00:01\n";
+    assert_eq!(ran.output(1, 0), expected);
+}
+
+fn programs_start_and_stop_at_their_times() {
+    let sleeper = Program { stop: Some(Instant::from_secs(4)), ..at(0, 2, "exec sleep 100") };
+    let ran = emulate(2, 1, vec![at(0, 3, "cut -d. -f1 /proc/uptime"), sleeper, at(1, 0, "exit 7")]).unwrap();
+    assert_eq!(ran.output(0, 0), "3\n");
+    let ends: Vec<_> = ran.report.hosts.iter().flat_map(|host| &host.programs).map(|p| &p.end).collect();
+    assert_eq!((ends[1].signal, ends[1].was_stopped, ends[1].ended_ns / 1_000_000), (Some(15), true, 4000));
+    assert_eq!((ends[2].code, ends[2].was_stopped), (Some(7), false));
+}
+
+fn a_program_that_does_not_exist_is_reported() {
+    let missing = Program { command: vec!["no-such-program".into()], ..at(0, 0, "") };
+    let ran = emulate(2, 1, vec![missing]).unwrap();
+    let error = ran.report.hosts[0].programs[0].end.error.as_deref().unwrap();
+    assert!(error.contains("No such file"), "{error}");
+}
+
+fn a_program_that_never_waits_is_found() {
+    let error = emulate(2, 1, vec![at(1, 1, "while :; do :; done")]).err().unwrap().to_string();
+    assert!(error.contains("virtual time stands still") && error.contains("node n1"), "{error}");
+}
+
+fn an_interrupted_emulation_ends() {
+    let ended = emulate_until(2, 1, vec![at(1, 1, "while :; do :; done")], &|| true);
+    assert!(matches!(ended, Err(Error::Interrupted)));
+}
+
+fn equal_runs_have_equal_captures_and_outputs() {
+    let programs =
+        || vec![at(0, 1, "ping -c 5 -i 0.5 n1; head -c 16 /dev/urandom | od -x"), at(1, 0, "ss -i")];
+    let [one, other] = [(), ()].map(|()| emulate(2, 1, programs()).unwrap());
+    assert!(one.output(0, 0).contains("5 received"), "{}", one.output(0, 0));
+    assert_eq!(one.output(0, 0), other.output(0, 0));
+    assert!(one.capture == other.capture, "the captures differ");
+    assert_eq!(one.report.outcome.fingerprint, other.report.outcome.fingerprint);
+}
+
+fn another_run_has_other_random_numbers() {
+    let [one, other] =
+        [1, 2].map(|run| emulate(1, run, vec![at(0, 0, "head -c 16 /dev/urandom | od -x")]).unwrap());
+    assert_ne!(one.output(0, 0), other.output(0, 0));
+}
+
+fn packets_cross_three_hops() {
+    let ran = emulate(4, 1, vec![at(0, 1, "ping -c 3 n3")]).unwrap();
+    let output = ran.output(0, 0);
+    assert!(output.contains("3 received") && output.contains("ttl=62"), "{output}");
+}
+
+fn a_frame_arrives_at_the_same_time_in_each_run() {
+    let [one, other] = [(), ()].map(|()| pretend(&["send", "receive"], &|| false).unwrap());
+    assert_eq!(one.output(0, 0), "sent 64 bytes\n");
+    let received = one.output(1, 1);
+    let time = received.strip_prefix("[02, 00, 00, 00, 00, 00, 88, b5, 07] of 76 bytes at ");
+    let time: u64 = time.and_then(|rest| rest.strip_suffix(" ns\n")).unwrap().parse().unwrap();
+    // It was sent at 1 ms. At 1 Mb/s its bits take 0.7 ms, and 31 slots before it 0.6 ms.
+    assert!((1_700_000..3_000_000).contains(&time), "{received}");
+    assert_eq!(received, other.output(1, 1));
+    assert!(one.capture == other.capture, "the captures differ");
+    let taps = one.report.hosts.iter().map(|host| (host.tap.accepted, host.tap.emitted));
+    assert_eq!(taps.collect::<Vec<_>>(), [(1, 0), (0, 1)]);
+}
+
+fn a_kernel_that_ends_is_named_with_its_last_words() {
+    let error = pretend(&["send", "jump"], &|| false).err().unwrap().to_string();
+    assert!(error.contains("node n1 has ended") && error.ends_with("Kernel panic: no jump"), "{error}");
+}
+
+fn a_kernel_that_sends_nothing_is_stuck() {
+    let error = pretend(&["spin", "receive"], &|| false).err().unwrap().to_string();
+    assert!(error.contains("virtual time stands still: for 1 s a program at node n0"), "{error}");
+}
+
+fn a_kernel_that_exceeds_its_time_is_refused() {
+    let error = pretend(&["cheat", "receive"], &|| false).err().unwrap();
+    assert!(matches!(error, Error::Protocol { .. }), "{error}");
+}
+
+fn a_waiting_emulation_can_be_interrupted() {
+    assert!(matches!(pretend(&["spin", "receive"], &|| true), Err(Error::Interrupted)));
+}
+
+/// Prints the goodput of Linux's TCP in kb/s, which docs/virtual-time.md has, and checks that a run repeats.
+fn tcp_of_linux_over_a_wire_and_chains() {
+    let wire = "name = \"wire\"\nduration_s = 33\n[[node]]\nname = \"n0\"\n[[node]]\nname = \"n1\"\n\
+                [[link]]\na = \"n0\"\nb = \"n1\"\nrate_mbps = 20\ndelay_ms = 25\nqueue.capacity_packets = 83\n";
+    for algorithm in ["reno", "cubic", "bbr"] {
+        let [one, other] = [(), ()].map(|()| transfer(wire, 2, algorithm));
+        assert_eq!(one.1, other.1, "the fingerprints of {algorithm} differ");
+        println!("wire, {algorithm}: {:.0}", one.0 / 1e3);
+    }
+    for nodes in 2..=9 {
+        let scenario = chain(nodes).replace("duration_s = 10", "duration_s = 33");
+        let kbps = ["reno", "cubic", "bbr"].map(|algorithm| transfer(&scenario, nodes, algorithm).0 / 1e3);
+        println!("{} hops, reno, cubic, bbr: {kbps:.0?}", nodes - 1);
+    }
+}
+
+/// Sends from the first node to the last one for 30 s; returns the goodput in bit/s, and the fingerprint.
+fn transfer(scenario: &str, nodes: usize, algorithm: &str) -> (f64, u64) {
+    let last = nodes - 1;
+    let client = format!("iperf3 -c n{last} -C {algorithm} -t 30 -J");
+    let programs = vec![at(last as u32, 0, "exec iperf3 -s"), at(0, 1, &client)];
+    let image = KernelImage::find(&KernelImage::default_folder()).unwrap();
+    let ran = emulate_with(image, (scenario, 1, Duration::from_secs(60)), programs, &|| false).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&ran.output(0, 1)).unwrap();
+    let rate = result["end"]["sum_received"]["bits_per_second"].as_f64();
+    (rate.unwrap_or_else(|| panic!("{result:#}")), ran.report.outcome.fingerprint)
+}
