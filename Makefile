@@ -357,6 +357,14 @@ check-platforms: tools ## Check that the Python package would compile for Window
 must-hold: tools ## Send 10 MB by TPA and TPA-wide through everything that they must stand, over real links, and print how long it took (root, eleven minutes)
 	cargo test --locked --package hopline-testkit --test real -- --ignored --test-threads=20 must_hold::
 
+.PHONY: uml
+uml: ## Build the user-mode Linux kernel of crates/virtual-time from the source of Debian, into the user's cache (ten minutes)
+	tools/uml/build $(TARGET)/uml
+
+.PHONY: virtual-time-test
+virtual-time-test: tools uml ## Test kernels at simulated nodes, in virtual time
+	cargo test --locked --release --package hopline-virtual-time --test real
+
 .PHONY: drills
 drills: tools iptables nft ## Kill, restart, cut off, flood and rebind real transfers, count what is lost, and print the tables of recipes for proxies, docs/c.md and docs/tcp.md (root, an hour)
 	cargo test --locked --release --package hopline-cli --test real -- --ignored --nocapture --test-threads=4 drills::
