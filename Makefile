@@ -79,12 +79,14 @@ explore: tools ## Run all tests with new cases in the property tests
 	PROPTEST_RNG_SEED=$$seed cargo test --locked --workspace
 
 .PHONY: check
-check: lint build-times-check package tshark chromium iperf3 iptables nft test examples packaging-check quick qlog-schema fingerprints python-check ## What a change must pass: lint, tests, examples, packaging scripts, fingerprints, the Python package
+check: lint build-times-check package tshark chromium iperf3 iptables nft programs-at-nodes test examples packaging-check quick qlog-schema fingerprints python-check ## What a change must pass: lint, tests, examples, packaging scripts, fingerprints, the Python package
 	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
 	@command -v iperf3 > /dev/null || echo 'check: passed, but iperf3 was not there to measure with' >&2
 	@command -v nft > /dev/null || echo 'check: passed, but nft was not there to set up rules' >&2
+	@for program in $(PROGRAMS_AT_NODES); do command -v $$program > /dev/null \
+		|| echo "check: passed, but $$program was not there to run at emulated nodes" >&2; done
 	@[ ! -e $(TARGET)/packaging-skipped ] || echo 'check: passed, but not all packaging scripts were checked, for want of a tool' >&2
 	@[ ! -e $(TARGET)/deny-skipped ] || echo 'check: passed, but cargo-deny was not there to check dependencies' >&2
 	@python3 -c 'import duckdb, matplotlib, pandas, polars' 2> /dev/null || echo 'check: passed, but duckdb, matplotlib, pandas or polars was not there to run the snippets of the documentation' >&2
@@ -174,6 +176,17 @@ nft:
 .PHONY: iperf3
 iperf3:
 	@.ci/install iperf3 iperf3 || echo 'Going on: the tests that measure with it are ignored.' >&2
+
+# Programs that tests run at the nodes of an emulation; all packages are installed at once.
+PROGRAMS_AT_NODES := ping curl babeld mosquitto mosquitto_pub wg wireguard-go
+.PHONY: programs-at-nodes
+programs-at-nodes:
+	@for program in $(PROGRAMS_AT_NODES); do \
+		command -v $$program > /dev/null && continue; \
+		.ci/install $$program iputils-ping curl babeld mosquitto mosquitto-clients wireguard-tools wireguard-go \
+			|| echo 'Going on: the tests that run it at emulated nodes are ignored.' >&2; \
+		break; \
+	done
 
 # Whole workspace: a smaller selection would change features and recompile dependencies.
 .PHONY: examples

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
+mod programs;
+
 use hopline_harness::{Need, Test, tests};
 use hopline_testkit::namespace::LINK;
 use serde_json::Value;
@@ -64,7 +66,7 @@ pub(crate) fn tests() -> Vec<Test> {
         without_root_a_user_namespace_is_used,
         without_root_and_user_namespaces_the_remedy_is_printed,
     );
-    tests.into_iter().chain(names).chain(without_tun).chain(without_root).collect()
+    tests.into_iter().chain(names).chain(without_tun).chain(without_root).chain(programs::tests()).collect()
 }
 
 /// Requirement of user namespaces.

@@ -63,7 +63,7 @@ fn of_page(path: &Path) -> Vec<Test> {
     for (number, Example { line, text, .. }, language) in snippets {
         let name = format!("{} has a snippet in line {line} that runs", page.name);
         let path = path.to_owned();
-        tests.push(Test::new(name, language.needs(text), move || {
+        tests.push(Test::new(name, language.needs(text, &page.text), move || {
             walk::walk(&Page::load(&path), Share::Snippet(number), Mode::from_environment())
                 .unwrap_or_else(fail_with);
         }));

@@ -21,13 +21,17 @@ const MODULES: [&str; 7] = ["duckdb", "hopline", "matplotlib", "numpy", "pandas"
 /// Programs that proxies on hosts of a link need.
 const PROGRAMS: [&str; 3] = ["ip", "iptables", "nft"];
 
+/// Other programs that scripts of a page run at nodes of an emulation.
+const AT_NODES: [&str; 6] = ["babeld", "curl", "iperf3", "mosquitto", "mosquitto_pub", "ping"];
+
 impl Language {
-    /// Returns the requirements of `program` on the machine.
-    pub(crate) fn needs(self, program: &str) -> Vec<Need> {
+    /// Returns the requirements of `program` on the machine. It may run scripts of its page.
+    pub(crate) fn needs(self, program: &str, page: &str) -> Vec<Need> {
         if let Self::ShellOverLink = self {
             let of_proxies =
                 PROGRAMS.map(Need::Program).into_iter().filter(|_| program.contains("hopline proxy run"));
-            return std::iter::once(LINK).chain(of_proxies).collect();
+            let at_nodes = AT_NODES.into_iter().filter(|name| page.contains(&format!("-- {name} ")));
+            return std::iter::once(LINK).chain(of_proxies).chain(at_nodes.map(Need::Program)).collect();
         }
         let used = MODULES.iter().filter(|module| match self {
             Self::Python => {
