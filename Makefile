@@ -224,6 +224,16 @@ versus-transports: tools ## Measure transports over real links, and write docs/v
 	cargo build --locked --release $(VERSUS) --package versus-transports
 	$(TARGET)/release/versus-transports --out $(TARGET)/versus-transports --write docs/versus-transports-tables.md
 
+.PHONY: bench-emulate
+bench-emulate: tools iperf3 programs-at-nodes ## Measure how late emulations of three networks are, and write the table into docs/emulate.md (root, two minutes)
+	cargo build --locked --release --package hopline-cli
+	HOPLINE=$(abspath $(TARGET))/release/hopline python3 bench/emulate/capacity.py --write docs/emulate.md
+
+.PHONY: versus-kernel
+versus-kernel: tools programs-at-nodes ## Compare TCP of this kernel under emulation with simulated TCP, and write the table into docs/emulate.md (root, 20 minutes)
+	cargo build --locked --release --package hopline-cli
+	HOPLINE=$(abspath $(TARGET))/release/hopline python3 bench/emulate/agreement.py --measure --write docs/emulate.md
+
 # PEPsal is left out where its source cannot be had or built.
 .PHONY: versus-proxies
 versus-proxies: tools iptables ## Measure proxies in front of a lossy last hop, and write docs/versus-proxies-tables.md (root, half an hour)

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""This kernel's TCP under `hopline emulate` beside the simulator's TCP with `tcp.preset = "linux"`.
+
+    python3 agreement.py                                  # the table; runs of the kernel come from reference.json
+    python3 agreement.py --measure                        # all of the kernel's runs anew, as root: 20 minutes
+    python3 agreement.py --measure --case chain-3 --control bbr
+    python3 agreement.py --write docs/emulate.md
+
+Sockets send at the nodes of an emulation, all from the same moment, when the kernels know their neighbours' addresses. iperf3 would
+not do: where six flows compete, its control connections wait so long that some flows begin after the first ones have ended. Bytes
+that have arrived by the end count. The simulator has the same network and the same flows. A run of the kernel that was late
+by its own account is made again.
+"""
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PROGRAM = Path(os.environ.get("HOPLINE", ROOT / "target" / "release" / "hopline"))
+REFERENCE = HERE / "reference.json"
+MARK = "<!-- emulate agreement -->"
+
+TRANSPORTS = {"cubic": "tcp-cubic", "reno": "tcp-sack", "bbr": "tcp-bbr"}
+DURATION_S = 20
+KERNEL_RUNS = 6
+SIMULATED_RUNS = 30
+AT_ONCE = 3  # of the kernel's runs: none needs much of a processor
+ATTEMPTS = 5
+TARGET_PCT = 10
+
+CHAIN = """
+[nodes]
+layout = "chain"
+count = {nodes}
+spacing_m = 200
+"""
+CROSS = CHAIN.format(nodes=5) + "".join(f"\n[[node]]\nx_m = 400\ny_m = {y}\n" for y in (-400, -200, 200, 400))
+GRID = """
+[nodes]
+layout = "grid"
+columns = 5
+rows = 5
+spacing_m = 200
+"""
+# Network and flows of each case: those of scenarios/chain, scenarios/cross and scenarios/grid.
+CASES = {f"chain-{hops}": (CHAIN.format(nodes=hops + 1), [(0, hops)]) for hops in range(1, 7)} | {
+    "cross": (CROSS, [(0, 4), (5, 8)]),
+    "grid": (GRID, [(0, 4), (10, 14), (20, 24), (0, 20), (2, 22), (4, 24)]),
+}
+TITLES = {f"chain-{hops}": f"chain, {hops} hop{'s'[:hops > 1]}" for hops in range(1, 7)} | {
+    "cross": "cross, two flows of 4 hops", "grid": "grid, six flows of 4 hops"}
+
+
+def scenario(case, control=None):
+    network, flows = CASES[case]
+    head = f'name = "agreement"\nduration_s = {DURATION_S}\n'
+    if control:
+        head += f'transport = "{TRANSPORTS[control]}"\ntcp.preset = "linux"\n'
+    text = head + 'radio.preset = "ns2-wavelan"\n' + network
+    return text + "".join(f'\n[[flow]]\nsrc = "n{a}"\ndst = "n{b}"\n' for a, b in flows if control)
+
+
+def script(case, control):
+    """Sinks, a wait until the kernels know their neighbours, sources."""
+    _, flows = CASES[case]
+    python = f"{sys.executable} {Path(__file__).resolve()}"
+    # The simulated kernels know them from the start. Broadcasts collide, and a kernel gives up after three lost ones.
+    lines = [f"until hopline exec n{a} -- ping -q -c 1 -W 3 10.0.0.{b + 1} > /dev/null; do :; done" for a, b in flows]
+    wait_s = 2 + 0.5 * len(flows)  # for all interpreters to start
+    lines.append(f"start=$({sys.executable} -c 'import time; print(time.monotonic() + {wait_s})')")
+    for at, (a, b) in enumerate(flows):
+        lines += [f"hopline exec n{b} -- {python} --sink {5201 + at} $start > flow-{at} & sinks=\"$sinks $!\"",
+                  f"hopline exec n{a} -- {python} --source 10.0.0.{b + 1} {5201 + at} {control} $start &"]
+    return "\n".join(lines + ["wait $sinks"])
+
+
+def check_start(start):
+    """Marks a run in which a program begins late: it is void."""
+    if time.monotonic() > float(start):
+        Path("late").touch()
+
+
+def sink(port, start):
+    """Counts what arrives at a port from `start` on, and prints it."""
+    check_start(start)
+    end, count = float(start) + DURATION_S, 0
+    with socket.create_server(("", int(port))) as server:
+        server.settimeout(end - time.monotonic())
+        try:
+            stream, _ = server.accept()
+            while (left := end - time.monotonic()) > 0:
+                stream.settimeout(left)
+                count += len(stream.recv(65536))
+        except TimeoutError:
+            pass
+    print(count)
+
+
+def source(address, port, control, start):
+    """Sends from `start` on, until it is ended."""
+    check_start(start)
+    with socket.socket() as stream:
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+        time.sleep(max(0, float(start) - time.monotonic()))
+        stream.connect((address, int(port)))
+        while True:
+            stream.sendall(bytes(65536))
+
+
+def kernel(case, control, run):
+    """Sum of the goodputs in b/s of one run of the kernel's TCP."""
+    said = ""
+    for _ in range(ATTEMPTS):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = Path(folder)
+            (folder / "scenario.toml").write_text(scenario(case), encoding="ascii")
+            words = [PROGRAM, "emulate", "scenario.toml", "--run", run, "--", "sh", "-c", script(case, control)]
+            done = subprocess.run([str(word) for word in words], cwd=folder, capture_output=True, text=True, check=False)
+            said = done.stderr
+            if done.returncode == 0 and not (folder / "late").exists():
+                return 8 * sum(int(path.read_text()) for path in folder.glob("flow-*")) / DURATION_S
+    raise RuntimeError(f"{case}, {control}, run {run}: {said.strip()[-300:]}")
+
+
+def simulated(case, control, run):
+    """The same of a simulated run."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "scenario.toml"
+        path.write_text(scenario(case, control), encoding="ascii")
+        done = subprocess.run([PROGRAM, "run", path, "--json", "--run", str(run)], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["aggregate_goodput_bps"]
+
+
+def measured(measure, runs, at_once, cases):
+    jobs = [(*case, run) for case in cases for run in range(1, runs + 1)]
+    with ThreadPoolExecutor(at_once) as pool:
+        values = list(pool.map(lambda job: measure(*job), jobs))
+    found = {case: [] for case in cases}
+    for (*case, _), value in zip(jobs, values):
+        found[tuple(case)].append(round(value))
+    return found
+
+
+def key(case):
+    return ",".join(case)
+
+
+def stored():
+    return json.loads(REFERENCE.read_text(encoding="ascii")) if REFERENCE.exists() else {"kernel": {}, "goodput_bps": {}}
+
+
+def measure_kernel(cases):
+    document = stored()
+    for case in cases:  # One by one: an interrupted measurement keeps what it has.
+        document["goodput_bps"][key(case)] = measured(kernel, KERNEL_RUNS, AT_ONCE, [case])[case]
+        document["kernel"][key(case)] = os.uname().release.partition("-")[0]
+        REFERENCE.write_text(json.dumps(document, indent=1) + "\n", encoding="ascii")
+        print(key(case), document["goodput_bps"][key(case)], file=sys.stderr, flush=True)
+
+
+# Quantiles of Student's distribution for a 95 % interval, by degrees of freedom.
+STUDENT = {2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 7: 2.365, 9: 2.262}
+
+
+def half_width(values):
+    return STUDENT.get(len(values) - 1, 2.045) * statistics.stdev(values) / len(values) ** 0.5
+
+
+def row(case, theirs, own):
+    mean, reference = statistics.mean(own), statistics.mean(theirs)
+    off = 100 * (mean / reference - 1)
+    noise = 100 * (half_width(own) ** 2 + half_width(theirs) ** 2) ** 0.5 / reference
+    verdict = "yes" if abs(off) <= TARGET_PCT else "within noise" if abs(off) - noise <= TARGET_PCT else "**no**"
+    name, control = case
+    kilobits = lambda values: f"{statistics.mean(values) / 1e3:.0f} ± {half_width(values) / 1e3:.0f}"
+    return (f"| {TITLES[name]} | {control} | {kilobits(theirs)} | {kilobits(own)} "
+            f"| {off:+.1f} ± {noise:.1f} % | {verdict} |".replace("-", "−")), verdict
+
+
+def table(cases):
+    document = stored()
+    theirs = {case: document["goodput_bps"][key(case)] for case in cases if key(case) in document["goodput_bps"]}
+    own = measured(simulated, SIMULATED_RUNS, os.cpu_count() or 1, list(theirs))
+    rows = [row(case, theirs[case], own[case]) for case in theirs]
+    hits, unsure = (sum(verdict == which for _, verdict in rows) for which in ("yes", "within noise"))
+    versions = ", ".join(sorted(set(document["kernel"].values())))
+    lines = [f"Linux {versions}: {KERNEL_RUNS} runs of {DURATION_S} s each, all valid; {SIMULATED_RUNS} simulated runs of the "
+             f"same length. Goodput of all flows in kb/s; ± is a 95 % half-width. Within {TARGET_PCT} %: {hits} of "
+             f"{len(rows)}, and {unsure} within noise.", "",
+             "| network | control | kernel, emulated | simulated | simulated beside it | within 10 % |",
+             "|---|---|--:|--:|--:|---|"]
+    return "\n".join(lines + [text for text, _ in rows])
+
+
+def put_into(path, text):
+    before, mark, rest = path.read_text(encoding="utf-8").partition(MARK)
+    if not mark:
+        sys.exit(f"{path}: no {MARK}")
+    _, _, after = rest.partition(MARK)
+    path.write_text(f"{before}{MARK}\n\n{text}\n\n{MARK}{after}", encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--measure", action="store_true", help="run the kernel anew")
+    parser.add_argument("--case", action="append", choices=CASES, help="this network alone; may be repeated")
+    parser.add_argument("--control", action="append", choices=TRANSPORTS, help="this algorithm alone; may be repeated")
+    parser.add_argument("--write", type=Path, help="put the table into this page")
+    parser.add_argument("--sink", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--source", nargs=4, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.sink:
+        return sink(*arguments.sink)
+    if arguments.source:
+        return source(*arguments.source)
+    cases = list(product(arguments.case or CASES, arguments.control or TRANSPORTS))
+    if arguments.measure:
+        measure_kernel(cases)
+    text = table(cases)
+    if arguments.write:
+        put_into(arguments.write, text)
+    return print(text)
+
+
+if __name__ == "__main__":
+    main()
