@@ -170,9 +170,10 @@ fn iperf3_measures_tcp_and_udp_over_three_hops() {
     let output = run(
         FAST_CHAIN,
         &[],
+        // With -J it succeeds even where it is refused.
         "at n3 iperf3 -s > /dev/null &
-         kept tcp.json at n0 iperf3 -c $HOPLINE_N3 -t 1 -J
-         kept udp.json at n0 iperf3 -c $HOPLINE_N3 -u -b 1M -l 1000 -t 1 -J
+         measured() { into $1 at n0 iperf3 -c $HOPLINE_N3 -t 1 -J $2; ! grep '\"error\"' $1; }
+         until_ok measured tcp.json; until_ok measured udp.json '-u -b 1M -l 1000'
          cat tcp.json; echo; echo ===; cat udp.json",
     );
     let [tcp, udp] = output.split("===").collect::<Vec<_>>()[..] else { panic!("{output}") };
