@@ -6,6 +6,7 @@ mod limits;
 mod links;
 mod neighborhood;
 mod node_keys;
+mod programs;
 mod proxies;
 mod quic_keys;
 mod radios;
@@ -28,6 +29,7 @@ pub use limits::MAX_NODES;
 pub use links::*;
 pub use neighborhood::{NOTICE_FLOOD, notice_flood};
 pub use node_keys::*;
+pub use programs::{PROGRAM, program};
 pub use proxies::{Kind as ProxyKind, PROXY, proxy};
 pub use quic_keys::QUIC;
 pub use radios::*;
@@ -109,6 +111,7 @@ pub const SCENARIO: &[Key] = &[
         NOTICE_FLOOD,
         "hostile or faulty nodes that send notices of Neighborhood RED without congestion; see above",
     ),
+    Key::tables("program", PROGRAM, "programs that `hopline emulate` runs at nodes"),
     Key::table("question", OBJECTIVE, "metric and bound that lead tables and report; see above"),
     Key::table(
         "animation",

@@ -11,6 +11,7 @@ pub mod folder;
 pub mod keys;
 pub mod movements;
 pub mod parameters;
+mod program;
 pub mod rate_trace;
 pub mod recorded;
 mod resolve;
@@ -25,13 +26,14 @@ use hopline_config::{choice, document, field, key_owners, middlebox, schema, sep
 use hopline_core::Duration;
 pub use hopline_sim::custom::CustomAlgorithms;
 use hopline_sim::spec::Spec;
+pub use program::Program;
 use schema::{Section, join};
 use source::{Origin, Problem, Problems, Source};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use user_defined::{FlowRequirement, ScenarioWithMachines};
+use user_defined::{ScenarioUse, ScenarioWithMachines};
 
 /// Scenario files, for their JSON Schema and reference.
 pub const FILE_KIND: FileKind =
@@ -48,7 +50,7 @@ pub struct Scenario {
     files: resolve::Files,
     /// User-defined algorithms that it may name.
     machines: CustomAlgorithms,
-    flows: FlowRequirement,
+    used_for: ScenarioUse,
 }
 
 /// One swept key and its values.
@@ -64,7 +66,7 @@ impl Scenario {
         Self::load_with(path, settings, CustomAlgorithms::default())
     }
 
-    /// Does the same for a scenario that needs no flows.
+    /// Does the same for an emulation: the scenario needs no flows, and may have programs.
     ///
     /// # Errors
     ///
@@ -72,7 +74,7 @@ impl Scenario {
     pub fn load_network(path: &Path, settings: &[Setting]) -> Result<Self, Problems> {
         let (source, folder) = (Source::read(path)?, path.parent().unwrap_or(Path::new("")));
         Self {
-            flows: FlowRequirement::None,
+            used_for: ScenarioUse::Emulation,
             ..Self::unchecked(source, folder.into(), CustomAlgorithms::default())?
         }
         .with(settings)
@@ -124,8 +126,8 @@ impl Scenario {
     /// Returns a scenario of which nothing but the syntax is checked.
     fn unchecked(source: Arc<Source>, folder: Folder, machines: CustomAlgorithms) -> Result<Self, Problems> {
         let document = document::parse(&source)?;
-        let (settings, files, flows) = (Vec::new(), resolve::Files::default(), FlowRequirement::One);
-        Ok(Self { source, folder, document, settings, files, machines, flows })
+        let (settings, files, used_for) = (Vec::new(), resolve::Files::default(), ScenarioUse::Simulation);
+        Ok(Self { source, folder, document, settings, files, machines, used_for })
     }
 
     /// Returns the same scenario with more settings put over it.
@@ -261,9 +263,17 @@ impl Scenario {
     ///
     /// What is wrong with the scenario that its keys alone do not show: unknown nodes, overlaps, broken files.
     pub fn spec(&self, run: u64) -> Result<Spec, Problems> {
-        let whole =
-            ScenarioWithMachines { scenario: self.section(), machines: &self.machines, flows: self.flows };
-        resolve::spec(whole, &self.files, run).map_err(Problems::from)
+        resolve::spec(self.whole(), &self.files, run).map_err(Problems::from)
+    }
+
+    /// Returns the programs of `[[program]]`, in the order of the file, at the nodes of run number `run`. Only
+    /// a scenario [for an emulation](Self::load_network) has any.
+    ///
+    /// # Errors
+    ///
+    /// As [`spec`](Self::spec).
+    pub fn programs(&self, run: u64) -> Result<Vec<Program>, Problems> {
+        resolve::programs(self.whole(), &self.files, run).map_err(Problems::from)
     }
 
     /// Returns the axes of `[sweep]`, in the order of the file.
@@ -279,6 +289,10 @@ impl Scenario {
     #[must_use]
     pub fn sources(&self) -> Vec<&Source> {
         std::iter::once(&*self.source).chain(self.files.sources.iter().map(|source| &**source)).collect()
+    }
+
+    fn whole(&self) -> ScenarioWithMachines<'_> {
+        ScenarioWithMachines { scenario: self.section(), machines: &self.machines, used_for: self.used_for }
     }
 
     fn section(&self) -> Section<'_> {

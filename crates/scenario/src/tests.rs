@@ -39,6 +39,7 @@ mod obstacles;
 mod outages;
 mod own;
 mod pacing;
+mod programs;
 mod proxies;
 mod ranges;
 mod rate_traces;

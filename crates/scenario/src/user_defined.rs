@@ -11,17 +11,17 @@ pub(crate) struct ScenarioWithMachines<'a> {
     pub(crate) scenario: Section<'a>,
     /// The machines.
     pub(crate) machines: &'a CustomAlgorithms,
-    /// The flows that it must have.
-    pub(crate) flows: FlowRequirement,
+    /// Its use.
+    pub(crate) used_for: ScenarioUse,
 }
 
-/// Flows that a scenario must have.
+/// Use of a scenario, which decides on what it must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FlowRequirement {
-    /// At least one: without a flow nothing is simulated.
-    One,
-    /// None: programs outside send.
-    None,
+pub(crate) enum ScenarioUse {
+    /// Flows alone send: there must be one, and no programs.
+    Simulation,
+    /// Programs send: there may be none of either.
+    Emulation,
 }
 
 impl<'a> std::ops::Deref for ScenarioWithMachines<'a> {

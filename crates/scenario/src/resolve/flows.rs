@@ -2,7 +2,7 @@
 
 use super::super::keys::{self, FlowKind};
 use super::super::schema::Section;
-use super::super::user_defined::{FlowRequirement, ScenarioWithMachines};
+use super::super::user_defined::{ScenarioUse, ScenarioWithMachines};
 use super::ends::{self, Endpoints, Network};
 use super::{Files, OwnedKeys, draw, instant, instant_of, reject_foreign_keys, seconds_of, transport};
 use hopline_config::source::Problem;
@@ -42,7 +42,7 @@ pub(super) fn resolve(
         }
     }
     add_random(scenario, network.nodes.len(), seed, run, &mut flows)?;
-    if flows.is_empty() && scenario.flows == FlowRequirement::One {
+    if flows.is_empty() && scenario.used_for == ScenarioUse::Simulation {
         return Err(Problem::new("no flows: nothing would be sent")
             .at(scenario.origin_of("flows"))
             .help("add [[flow]] with src and dst"));

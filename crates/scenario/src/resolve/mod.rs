@@ -20,6 +20,7 @@ mod obstacles;
 mod outages;
 mod pacing;
 mod placed;
+mod programs;
 mod proxies;
 mod queue;
 mod quic;
@@ -37,6 +38,7 @@ use super::key_owners::{OwnedKeys, reject_foreign_keys};
 use super::keys;
 use super::schema::Section;
 use super::user_defined::ScenarioWithMachines;
+use crate::program::Program;
 use hopline_config::source::Problem;
 use hopline_core::Duration;
 use hopline_sim::spec::Spec;
@@ -55,6 +57,7 @@ pub(super) fn spec(whole: ScenarioWithMachines<'_>, files: &Files, run: u64) -> 
     let links = links::resolve(whole, &names, files)?;
     routes::resolve(scenario, &mut nodes, &gateways, &links, &names)?;
     let outages = outages::resolve(scenario, &nodes, &links, &names)?;
+    programs::resolve(whole, &names)?;
     let notice_floods = floods::resolve(scenario, &nodes, &names)?;
     let proxies = proxies::resolve(whole, &nodes, &names)?;
     let radio_bps = radio.as_ref().map(|radio| radio.mac.data_rate.bps());
@@ -93,6 +96,16 @@ pub(super) fn spec(whole: ScenarioWithMachines<'_>, files: &Files, run: u64) -> 
         extra_header_bytes: of_routing.get(keys::of_routing::EXTRA_HEADER_BYTES) as u32,
         flows,
     })
+}
+
+/// Returns the programs of an emulation.
+pub(super) fn programs(
+    whole: ScenarioWithMachines<'_>,
+    files: &Files,
+    run: u64,
+) -> Result<Vec<Program>, Problem> {
+    let seed = whole.get(keys::scenario::SEED);
+    programs::resolve(whole, &nodes::resolve(whole.scenario, files, seed, run)?.names)
 }
 
 fn warmup(scenario: Section<'_>) -> Result<Duration, Problem> {

@@ -209,6 +209,7 @@ const EXCLUDED: &[(&str, &str, &str)] = &[
     ("flow.0.stop_s", "0.001", "above start_s"),
     ("outage.0.end_s", "0.001", "above start_s"),
     ("notice_flood.0.stop_s", "0.001", "above start_s"),
+    ("program.0.stop_s", "0.001", "above start_s"),
     ("queue.min_threshold_packets", "65534", "below max_threshold_packets"),
     ("neighborhood_red.min_threshold_packets", "999999", "below max_threshold_packets"),
 ];

@@ -111,6 +111,19 @@ node = \"b1\"
 kind = \"none\"
 ";
 
+/// Three wireless nodes, and a program at one of them.
+pub(super) const PROGRAM: &str = "\
+duration_s = 10
+[nodes]
+layout = \"chain\"
+count = 3
+spacing_m = 200
+[radio]
+[[program]]
+node = \"n0\"
+command = [\"ping\", \"n2\"]
+";
+
 /// Two nodes placed one by one, and a node that floods notices.
 const PLACED: &str = "\
 duration_s = 10
@@ -285,6 +298,7 @@ pub(super) fn scenarios() -> Vec<(&'static str, Vec<String>)> {
     for kind in ["d-proxy", "opaque"] {
         add(PAIR, &[&format!("proxy.0.kind={kind}")]);
     }
+    add(PROGRAM, &[]);
     add(CELLS, &[]);
     add(CELLS, &["proxy.0.kind=split"]);
     all
@@ -311,9 +325,15 @@ pub(super) fn resolved(text: &str, settings: &[String]) -> Result<String, Proble
         settings: Vec::new(),
         files,
         machines: CustomAlgorithms::default(),
-        flows: FlowRequirement::One,
+        used_for: if text == PROGRAM { ScenarioUse::Emulation } else { ScenarioUse::Simulation },
     };
-    Ok(format!("{:?}, {} runs, {:?}", scenario.spec(1)?, scenario.runs(), scenario.animation()))
+    // The place of a command differs with what stands before it.
+    let programs: Vec<_> = scenario
+        .programs(1)?
+        .into_iter()
+        .map(|program| (program.name, program.node, program.command, program.start, program.stop))
+        .collect();
+    Ok(format!("{:?}, {} runs, {:?}, {programs:?}", scenario.spec(1)?, scenario.runs(), scenario.animation()))
 }
 
 /// Returns every key with its path, each table at its first place only. Elements of lists are at place 0.

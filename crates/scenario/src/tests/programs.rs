@@ -1,0 +1,85 @@
+//! `[[program]]`.
+
+use super::*;
+use crate::Program;
+use crate::user_defined::ScenarioUse;
+
+/// Returns the programs of an emulation of `CHAIN` without its flow, and `text`.
+fn programs(text: &str) -> Result<Vec<Program>, Problems> {
+    let text = format!("{}{text}", CHAIN.split("[[flow]]").next().unwrap());
+    let source = Arc::new(Source { name: "test.toml".into(), text: text.into() });
+    let scenario = Scenario::unchecked(source, Path::new("").into(), CustomAlgorithms::default())?;
+    let scenario = Scenario { used_for: ScenarioUse::Emulation, ..scenario }.with(&[])?;
+    assert!(scenario.spec(1)?.flows.is_empty());
+    scenario.programs(1)
+}
+
+/// Returns the place, the message and the help of the first problem of a program with these keys.
+fn problem(keys: &str) -> String {
+    let problems = programs(&format!("[[program]]\n{keys}\n")).expect_err("this is wrong");
+    let problem = &problems.0[0];
+    let (line, column) = problem.at.as_ref().unwrap().line_column();
+    format!("{line}:{column} {} | {}", problem.message, problem.help.as_deref().unwrap_or("-"))
+}
+
+#[test]
+fn programs_have_a_node_a_command_and_times() {
+    let text = "[[program]]\nnode = \"n2\"\ncommand = [\"iperf3\", \"-s\"]\n\
+                [[program]]\nname = \"client.1\"\nnode = \"n0\"\ncommand = [\"iperf3\"]\nstart_s = 1\nstop_s = 2.5\n";
+    let programs = programs(text).unwrap();
+    let all: Vec<_> = programs.iter().map(|p| (&*p.name, p.node, &*p.command, p.start, p.stop)).collect();
+    let ms = Instant::from_millis;
+    let [server, client] = [vec!["iperf3".to_owned(), "-s".into()], vec!["iperf3".into()]];
+    assert_eq!(
+        all,
+        [
+            ("p0", NodeId(2), &*server, Instant::ZERO, None),
+            ("client.1", NodeId(0), &*client, ms(1000), Some(ms(2500)))
+        ]
+    );
+    assert_eq!(programs[0].origin.line_column().0, 9);
+}
+
+#[test]
+fn wrong_programs_have_a_place_and_a_remedy() {
+    let node = "node = \"n1\"";
+    let ping = "node = \"n1\"\ncommand = [\"ping\"]";
+    for (keys, expected) in [
+        (
+            "node = \"n7\"\ncommand = [\"ping\"]".to_owned(),
+            "8:8 there is no node `n7` | did you mean `n0`? the nodes are n0, n1, n2",
+        ),
+        (format!("{node}\ncommand = []"), "9:11 a program without a command | the first word is the program"),
+        (
+            format!("{node}\ncommand = \"ping n2\""),
+            "9:11 `program.0.command` takes a list of strings, not a string | the program and its arguments",
+        ),
+        (node.to_owned(), "7:1 `program.0` has no `command` | add `command = …`"),
+        (
+            format!("{ping}\nstart_s = 2\nstop_s = 2"),
+            "11:10 the program stops before it starts | stop_s must be above start_s = 2",
+        ),
+        (
+            format!("{ping}\nname = \"../x\""),
+            "10:8 `../x` cannot name the files of a program | it takes 1 to",
+        ),
+        (
+            format!("{ping}\nname = \"a\"\n[[program]]\n{ping}\nname = \"a\""),
+            "14:8 a second program named `a` | names of programs are unique",
+        ),
+    ] {
+        let problem = problem(&keys);
+        assert!(problem.starts_with(expected), "{problem}\n{expected}");
+    }
+}
+
+#[test]
+fn a_simulation_refuses_programs_that_are_not_left_out() {
+    let text = format!("{CHAIN}[[program]]\nnode = \"n0\"\ncommand = [\"ping\"]\n");
+    let problem = super::errors::first_problem(&text);
+    assert!(
+        problem.starts_with("10:1 [[program]] has real programs, and a simulation runs none | "),
+        "{problem}"
+    );
+    assert!(parse(&text, &["program=[]"]).is_ok());
+}
