@@ -15,8 +15,6 @@ const VERSION_MINOR: u16 = 0;
 const UNKNOWN_SECTION_LENGTH: u64 = u64::MAX;
 /// Unlimited snapshot length: packets are never truncated (§4.2).
 const NO_SNAP_LENGTH: u32 = 0;
-/// Type, and the total length at both ends (§3.1).
-const BLOCK_OVERHEAD: usize = 12;
 
 /// Option codes: §3.5, §4.1 and §4.2.
 const END_OF_OPTIONS: u16 = 0;
@@ -44,7 +42,7 @@ pub enum LinkType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InterfaceId(u32);
 
-/// Writer of one capture. The same calls give the same bytes on every machine. Every block is several small writes; pass a
+/// Writer of one capture. The same calls give the same bytes on every machine. Every block is one write; pass a
 /// buffered `W`.
 ///
 /// # Example
@@ -66,8 +64,8 @@ pub struct InterfaceId(u32);
 pub struct Writer<W: Write> {
     out: W,
     interfaces: u32,
-    /// Body of the block that is being written; its memory is reused.
-    body: Vec<u8>,
+    /// Block that is being written, without its length at the end; its memory is reused.
+    block: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
@@ -76,14 +74,15 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Errors of writing to `out`.
     pub fn new(out: W) -> io::Result<Self> {
-        let mut writer = Self { out, interfaces: 0, body: Vec::new() };
-        writer.body.extend(BYTE_ORDER_MAGIC.to_le_bytes());
-        writer.body.extend(VERSION_MAJOR.to_le_bytes());
-        writer.body.extend(VERSION_MINOR.to_le_bytes());
-        writer.body.extend(UNKNOWN_SECTION_LENGTH.to_le_bytes());
+        let mut writer = Self { out, interfaces: 0, block: Vec::new() };
+        writer.begin(SECTION_HEADER);
+        writer.block.extend(BYTE_ORDER_MAGIC.to_le_bytes());
+        writer.block.extend(VERSION_MAJOR.to_le_bytes());
+        writer.block.extend(VERSION_MINOR.to_le_bytes());
+        writer.block.extend(UNKNOWN_SECTION_LENGTH.to_le_bytes());
         writer.option(USER_APPLICATION, b"hopline");
         writer.option(END_OF_OPTIONS, &[]);
-        writer.block(SECTION_HEADER)?;
+        writer.end()?;
         Ok(writer)
     }
 
@@ -94,13 +93,14 @@ impl<W: Write> Writer<W> {
     pub fn add_interface(&mut self, name: &str, link_type: LinkType) -> io::Result<InterfaceId> {
         let id = InterfaceId(self.interfaces);
         self.interfaces += 1;
-        self.body.extend(link_type.number().to_le_bytes());
-        self.body.extend([0; 2]); // reserved
-        self.body.extend(NO_SNAP_LENGTH.to_le_bytes());
+        self.begin(INTERFACE_DESCRIPTION);
+        self.block.extend(link_type.number().to_le_bytes());
+        self.block.extend([0; 2]); // reserved
+        self.block.extend(NO_SNAP_LENGTH.to_le_bytes());
         self.option(IF_NAME, option_text(name).as_bytes());
         self.option(IF_TSRESOL, &[NANOSECONDS]);
         self.option(END_OF_OPTIONS, &[]);
-        self.block(INTERFACE_DESCRIPTION)?;
+        self.end()?;
         Ok(id)
     }
 
@@ -120,17 +120,18 @@ impl<W: Write> Writer<W> {
         }
         let len = u32::try_from(bytes.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
         let stamp = at.as_nanos();
-        self.body.extend(interface.0.to_le_bytes());
-        self.body.extend(((stamp >> 32) as u32).to_le_bytes());
-        self.body.extend((stamp as u32).to_le_bytes());
-        self.body.extend([len; 2].map(u32::to_le_bytes).as_flattened()); // captured, and on the air
-        self.body.extend(bytes);
+        self.begin(ENHANCED_PACKET);
+        self.block.extend(interface.0.to_le_bytes());
+        self.block.extend(((stamp >> 32) as u32).to_le_bytes());
+        self.block.extend((stamp as u32).to_le_bytes());
+        self.block.extend([len; 2].map(u32::to_le_bytes).as_flattened()); // captured, and on the air
+        self.block.extend(bytes);
         self.pad();
         if let Some(text) = comment {
             self.option(COMMENT, option_text(text).as_bytes());
             self.option(END_OF_OPTIONS, &[]);
         }
-        self.block(ENHANCED_PACKET)
+        self.end()
     }
 
     /// Ends the capture: flushes and returns the underlying writer.
@@ -142,30 +143,32 @@ impl<W: Write> Writer<W> {
         Ok(self.out)
     }
 
-    /// Appends an option to the body (§3.5).
+    /// Appends an option to the block (§3.5).
     fn option(&mut self, code: u16, value: &[u8]) {
-        self.body.extend(code.to_le_bytes());
-        self.body.extend((value.len() as u16).to_le_bytes());
-        self.body.extend(value);
+        self.block.extend(code.to_le_bytes());
+        self.block.extend((value.len() as u16).to_le_bytes());
+        self.block.extend(value);
         self.pad();
     }
 
-    /// Pads the body to a multiple of 32 bits (§3.1).
+    /// Pads the block to a multiple of 32 bits (§3.1).
     fn pad(&mut self) {
-        self.body.resize(self.body.len().next_multiple_of(4), 0);
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
     }
 
-    /// Writes the body as a block of this type (§3.1), and empties it.
-    fn block(&mut self, kind: u32) -> io::Result<()> {
-        let total = u32::try_from(BLOCK_OVERHEAD + self.body.len()).map_err(|_| io::ErrorKind::InvalidInput);
-        let written = total.map_err(Into::into).and_then(|total: u32| {
-            self.out.write_all(&kind.to_le_bytes())?;
-            self.out.write_all(&total.to_le_bytes())?;
-            self.out.write_all(&self.body)?;
-            self.out.write_all(&total.to_le_bytes())
-        });
-        self.body.clear();
-        written
+    /// Begins a block of this type; its body is to follow (§3.1).
+    fn begin(&mut self, kind: u32) {
+        self.block.clear();
+        self.block.extend(kind.to_le_bytes());
+        self.block.extend([0; 4]); // the length
+    }
+
+    /// Writes the block.
+    fn end(&mut self) -> io::Result<()> {
+        let total = u32::try_from(self.block.len() + 4).map_err(|_| io::ErrorKind::InvalidInput)?;
+        self.block[4..8].copy_from_slice(&total.to_le_bytes());
+        self.block.extend(total.to_le_bytes());
+        self.out.write_all(&self.block)
     }
 }
 
