@@ -8,6 +8,7 @@
 mod chunk;
 mod kind;
 mod layout;
+mod live;
 mod recorder;
 mod recording;
 mod scene;
@@ -16,7 +17,8 @@ mod tests;
 mod window;
 
 pub use chunk::BUDGET_BYTES;
-use chunk::html_bytes;
+use chunk::{CompressedChunks, html_bytes};
+pub use live::{CollectedRecording, LiveRecorder, LiveRecording, Watched, WatchedNetwork, live, watched};
 pub use recording::Animation;
 pub(crate) use scene::distinct_scenes;
 pub use window::{Window, WindowError};
@@ -25,9 +27,8 @@ use crate::map::Map;
 use crate::run::{Interrupted, Observer};
 use hopline_core::{Duration, Instant};
 use hopline_sim::{Spec, World};
-use recorder::{Recorded, Recorder};
-use std::cell::Cell;
-use std::rc::Rc;
+use recorder::{ChunkForm, Recorder};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Virtual time between two checks for an interruption.
 const STEP: Duration = Duration::from_millis(200);
@@ -40,17 +41,20 @@ const STEP: Duration = Duration::from_millis(200);
 /// [`Interrupted`], if the watcher interrupts it.
 pub fn record(spec: &Spec, run: u64, window: Window, watch: &dyn Observer) -> Result<Animation, Interrupted> {
     let (begins, ends) = (window.begins(), window.ends(spec.duration));
-    let full = Rc::new(Cell::new(false));
-    let mut world = World::new(spec, run, Recorder::new(spec, (begins, ends), full.clone()));
+    let kept = Arc::new(Mutex::new(CompressedChunks::default()));
+    let theirs = Arc::clone(&kept);
+    let chunks = Box::new(move |chunk| lock(&theirs).push(chunk));
+    let mut world = World::new(spec, run, Recorder::new(spec, (begins, ends), ChunkForm::Continued, chunks));
     let mut now = Instant::ZERO;
-    while now < ends && !full.get() {
+    while now < ends && !lock(&kept).is_full() {
         if watch.interrupted() {
             return Err(Interrupted);
         }
         now = (now + STEP).min(ends);
         world.run_until(now);
     }
-    let Recorded { chunks, reasons } = world.finish().1.finish();
+    world.finish().1.finish(ends);
+    let CompressedChunks { chunks, reasons, .. } = std::mem::take(&mut *lock(&kept));
     Ok(Animation {
         run,
         map: Map::of(spec),
@@ -59,6 +63,11 @@ pub fn record(spec: &Spec, run: u64, window: Window, watch: &dyn Observer) -> Re
         reasons,
         chunks,
     })
+}
+
+/// A panic of the other user shows elsewhere.
+fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// As [`record`], cut to the size that fits a page.

@@ -1,6 +1,5 @@
 //! Watches a run, and records the events for its map.
 
-use super::chunk::{BUDGET_BYTES, Chunk, html_bytes};
 use super::kind::{Kind, WIRED, inner};
 use super::layout::{Rows, Stream};
 use hopline_core::{Duration, Instant, NodeId};
@@ -9,18 +8,49 @@ use hopline_sim::spec::radios;
 use hopline_sim::trace::{DropReason, FrameLossReason, PacketView, Signal, TraceEvent};
 use hopline_sim::{Spec, Tracer};
 use hopline_wire::dot11::{Frame, MacAddr};
-use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
-use std::rc::Rc;
 
 /// Rows of a chunk: an animation can be cut between chunks.
 const CHUNK_ROWS: u64 = 4096;
 /// Number of remembered frames: far more than can overlap.
 const MAX_REMEMBERED_FRAMES: usize = 4096;
 
+/// Rows of a stretch of time, as `layout.rs` has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RawChunk {
+    /// Its end, in µs since the window began.
+    pub(super) until_us: i64,
+    /// The rows, not compressed.
+    pub(super) rows: Vec<u8>,
+    /// Reasons of drops, in addition to those of earlier chunks; of a chunk that can be read by itself, all.
+    pub(super) reasons: Vec<&'static str>,
+    /// Number of its first frame, from 0.
+    pub(super) first_frame: i64,
+}
+
+/// Form of the chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ChunkForm {
+    /// Each goes on where the one before ends, and has [`CHUNK_ROWS`].
+    Continued,
+    /// Each can be read by itself, and has no more than this time.
+    Whole(Duration),
+}
+
+/// Answer of a receiver of chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// It takes more.
+    Left,
+    /// It takes no more: the recording ends.
+    None,
+}
+
+/// Receiver of the chunks of a recording.
+pub(super) type Chunks = Box<dyn FnMut(RawChunk) -> Room + Send>;
+
 /// Records the events of a window.
-#[derive(Debug)]
 pub(super) struct Recorder {
     begins: Instant,
     ends: Instant,
@@ -38,12 +68,15 @@ pub(super) struct Recorder {
     /// By node: the frame, from 1, of its last attempt to send a packet to a neighbour.
     last_attempts: Vec<i64>,
     reasons: Vec<&'static str>,
+    /// Number of reasons that chunks have brought.
+    told_reasons: usize,
     rows: Rows,
-    chunks: Vec<Chunk>,
-    bytes: usize,
     last_at_us: i64,
-    /// `true` once there is no more room; the caller then stops.
-    full: Rc<Cell<bool>>,
+    form: ChunkForm,
+    /// Begin of the chunk: time, and number of its first frame.
+    chunk_begins: Instant,
+    first_frame: i64,
+    chunks: Chunks,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,17 +88,14 @@ enum State {
     Finished,
 }
 
-/// Result of a recorder.
-#[derive(Debug)]
-pub(super) struct Recorded {
-    pub(super) chunks: Vec<Chunk>,
-    pub(super) reasons: Vec<&'static str>,
-}
-
 impl Recorder {
-    /// Creates a recorder of the events from `begins` on until just before `ends`. `full` is set when there
-    /// is no more room.
-    pub(super) fn new(spec: &Spec, (begins, ends): (Instant, Instant), full: Rc<Cell<bool>>) -> Self {
+    /// Creates a recorder of the events from `begins` on until just before `ends`, which hands them to `chunks`.
+    pub(super) fn new(
+        spec: &Spec,
+        (begins, ends): (Instant, Instant),
+        form: ChunkForm,
+        chunks: Chunks,
+    ) -> Self {
         Self {
             begins,
             ends,
@@ -78,45 +108,56 @@ impl Recorder {
             frame_count: 0,
             last_attempts: vec![0; spec.nodes.len()],
             reasons: Vec::new(),
+            told_reasons: 0,
             rows: Rows::default(),
-            chunks: Vec::new(),
-            bytes: 0,
             last_at_us: 0,
-            full,
+            form,
+            chunk_begins: begins,
+            first_frame: 0,
+            chunks,
         }
     }
 
-    /// Ends the recording.
-    pub(super) fn finish(mut self) -> Recorded {
-        if self.state == State::Before {
+    /// Ends the recording at the time `now`, or that of its window.
+    pub(super) fn finish(&mut self, now: Instant) {
+        if self.state == State::Before && now >= self.begins {
             self.begin();
         }
         if self.state == State::Within {
-            self.close_chunk(micros(self.ends.since(self.begins)));
+            self.close_chunk(micros(self.ends.min(now).since(self.begins)));
         }
-        Recorded { chunks: self.chunks, reasons: self.reasons }
+        self.state = State::Finished;
     }
 
     /// Records the initial state when the window begins.
     fn begin(&mut self) {
         self.state = State::Within;
-        for (node, &packets) in self.queues.iter().enumerate().filter(|(_, packets)| **packets > 0) {
-            self.rows.add(Stream::Queues, [0, node as i64, packets]);
-        }
+        self.add_queues(0);
         for (&(flow, node), &next) in &self.routes {
             self.rows.add(Stream::Routes, [0, flow as i64, i64::from(node.0), from_one(next)]);
         }
     }
 
-    /// Stores the waiting rows, which end at `until_us`, if there is room for them.
+    /// Hands out the waiting rows, which end at `until_us`.
     fn close_chunk(&mut self, until_us: i64) {
-        let bytes = miniz_oxide::deflate::compress_to_vec(&self.rows.take(), COMPRESSION);
-        self.bytes += html_bytes(&bytes);
-        if self.bytes > BUDGET_BYTES {
+        let told = if self.form == ChunkForm::Continued { self.told_reasons } else { 0 };
+        let reasons = self.reasons[told..].to_vec();
+        self.told_reasons = self.reasons.len();
+        let rows = self.rows.take();
+        let first_frame = std::mem::replace(&mut self.first_frame, self.frame_count);
+        if (self.chunks)(RawChunk { until_us, rows, reasons, first_frame }) == Room::None {
             self.state = State::Finished;
-            self.full.set(true);
-        } else {
-            self.chunks.push(Chunk { until_us, bytes });
+        }
+        if let ChunkForm::Whole(_) = self.form {
+            self.rows = Rows::default();
+            self.add_queues(until_us);
+        }
+    }
+
+    /// Records the lengths of the queues that are not empty.
+    fn add_queues(&mut self, at_us: i64) {
+        for (node, &packets) in self.queues.iter().enumerate().filter(|(_, packets)| **packets > 0) {
+            self.rows.add(Stream::Queues, [at_us, node as i64, packets]);
         }
     }
 
@@ -271,6 +312,12 @@ impl Tracer for Recorder {
             self.close_chunk(micros(self.ends.since(self.begins)));
             self.state = State::Finished;
         }
+        if let (ChunkForm::Whole(most), State::Within) = (self.form, self.state)
+            && now.since(self.chunk_begins) >= most
+        {
+            self.chunk_begins = now;
+            self.close_chunk(micros(now.since(self.begins)));
+        }
         match (event, self.state) {
             (_, State::Finished) => {}
             (TraceEvent::Queued { before, after }, _) => self.queued(now, node, after as i64 - before as i64),
@@ -304,9 +351,6 @@ impl Tracer for Recorder {
         }
     }
 }
-
-/// Best compression of miniz_oxide: a chunk is made once, and shared with others.
-const COMPRESSION: u8 = 9;
 
 fn micros(time: Duration) -> i64 {
     (time.as_nanos() / 1000) as i64

@@ -179,11 +179,15 @@ fn equal_seeds_give_equal_recordings_and_another_run_differs() {
 #[test]
 fn recording_does_not_change_the_run() {
     let spec = scenario(HIDDEN).spec(1).unwrap();
-    let full = Rc::new(Cell::new(false));
     let mut world = World::new(
         &spec,
         1,
-        Recorder::new(&spec, (Instant::ZERO, Instant::ZERO + spec.duration), full.clone()),
+        Recorder::new(
+            &spec,
+            (Instant::ZERO, Instant::ZERO + spec.duration),
+            recorder::ChunkForm::Continued,
+            Box::new(|_| recorder::Room::Left),
+        ),
     );
     world.run_until(Instant::ZERO + spec.duration);
     assert_eq!(world.finish().0.fingerprint, hopline_sim::simulate(&spec, 1).fingerprint);
@@ -218,4 +222,52 @@ fn an_animation_that_is_too_large_is_cut_at_its_end_and_others_at_about_the_same
 fn an_interrupted_recording_returns_nothing() {
     let spec = scenario(TWO_HOPS).spec(1).unwrap();
     assert_eq!(record(&spec, 1, window(".."), &InterruptAfter::after_s(0)), Err(Interrupted));
+}
+
+/// Runs the network of [`HIDDEN`] for a part of its time, seen by a recorder.
+fn observed(recorder: LiveRecorder, until: &str) {
+    let mut world = World::new(&scenario(HIDDEN).spec(1).unwrap(), 1, recorder);
+    world.run_until(window(until).ends(Duration::from_secs(4)));
+    let _ = world.finish();
+}
+
+#[test]
+fn what_is_recorded_while_a_network_runs_is_what_a_repetition_records() {
+    let spec = scenario(HIDDEN).spec(1).unwrap();
+    for part in ["1s..2s", "..3s"] {
+        let (recorder, recording) = live(&spec, window(part));
+        observed(recorder, "..");
+        let animation = recording.collect().into_animation(&spec, 1).unwrap();
+        let repeated = recorded(HIDDEN, part);
+        assert_eq!(tables(&animation), tables(&repeated));
+        assert_eq!((animation.from_s, animation.to_s()), (repeated.from_s, repeated.to_s()));
+    }
+    let (recorder, recording) = live(&spec, window("5s.."));
+    observed(recorder, "..");
+    assert_eq!(recording.collect().into_animation(&spec, 1), None, "the network ended before");
+}
+
+#[test]
+fn each_chunk_of_a_watched_network_can_be_read_by_itself() {
+    let spec = scenario(HIDDEN).spec(1).unwrap();
+    let (recorder, network) = watched(&spec);
+    observed(recorder, "..3s");
+    let (mut frames, mut losses, mut until) = (Vec::new(), Vec::new(), 0);
+    while let Watched::Events(json) = network.next(std::time::Duration::ZERO) {
+        let chunk: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(chunk["first"], frames.len(), "the number of its first frame");
+        assert!(chunk["until"].as_i64().unwrap() - until <= 210_000, "{json}");
+        until = chunk["until"].as_i64().unwrap();
+        let tables = read(&[STANDARD.decode(chunk["rows"].as_str().unwrap()).unwrap()]);
+        frames.extend_from_slice(rows(&tables, Stream::Frames));
+        losses.extend_from_slice(rows(&tables, Stream::Losses));
+    }
+    assert_eq!(network.next(std::time::Duration::ZERO), Watched::End);
+    let whole = tables(&recorded(HIDDEN, "..3s"));
+    let before =
+        |rows: &[Vec<i64>]| rows.iter().filter(|row| row[0] < 3_000_000).cloned().collect::<Vec<_>>();
+    assert_eq!(
+        (before(&frames), before(&losses)),
+        (before(rows(&whole, Stream::Frames)), before(rows(&whole, Stream::Losses)))
+    );
 }

@@ -4,8 +4,8 @@ use hopline_core::{Duration, Instant};
 use std::fmt;
 use std::str::FromStr;
 
-/// A part of a run: from a moment to a later one, or to the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A part of a run: from a moment to a later one, or to the end. By default the whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     from: Duration,
     to: Option<Duration>,
@@ -59,6 +59,11 @@ impl Window {
     /// Returns its begin.
     pub(crate) fn begins(self) -> Instant {
         Instant::ZERO + self.from
+    }
+
+    /// Returns its end, or `otherwise` if it has none.
+    pub(crate) fn ends_or(self, otherwise: Instant) -> Instant {
+        self.to.map_or(otherwise, |to| Instant::ZERO + to)
     }
 
     /// Returns its end in a run of this length.

@@ -89,6 +89,12 @@ impl Directory {
         OutputError::Io { path: self.target.join(name), error }
     }
 
+    /// Returns the folder in which the files are, until they are moved to their place.
+    #[must_use]
+    pub fn draft(&self) -> &Path {
+        self.draft.path()
+    }
+
     /// Opens a file for incremental output. The caller must flush the writer.
     ///
     /// # Errors

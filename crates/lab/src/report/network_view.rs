@@ -83,17 +83,29 @@ pub(super) fn style(report: &Report) -> &'static str {
     if has_player(report) { include_str!("../../templates/network.css") } else { "" }
 }
 
+/// Script of players, with the files of further parts.
+macro_rules! player_script {
+    ($($file:expr),*) => {
+        concat!(
+            "(function () {\n  'use strict';\n",
+            include_str!("../../templates/network/read.js"),
+            include_str!("../../templates/network/stage.js"),
+            include_str!("../../templates/network/story.js"),
+            $(include_str!($file),)*
+            include_str!("../../templates/network/player.js"),
+            "})();\n",
+        )
+    };
+}
+
+/// Script of a player that follows a network while it runs.
+pub(super) const LIVE_SCRIPT: &str = player_script!("../../templates/network/live.js");
+/// Its style.
+pub(super) const LIVE_STYLE: &str = include_str!("../../templates/network.css");
+
 /// Returns the script of players, if `report` has any.
 pub(super) fn script(report: &Report) -> &'static str {
-    const SCRIPT: &str = concat!(
-        "(function () {\n  'use strict';\n",
-        include_str!("../../templates/network/read.js"),
-        include_str!("../../templates/network/stage.js"),
-        include_str!("../../templates/network/story.js"),
-        include_str!("../../templates/network/player.js"),
-        "})();\n",
-    );
-    if has_player(report) { SCRIPT } else { "" }
+    if has_player(report) { player_script!() } else { "" }
 }
 
 fn has_player(report: &Report) -> bool {

@@ -91,7 +91,7 @@ fn nested(style: &str) -> String {
 
 /// Returns the colours of variants as CSS variables, on light and on dark ground, and the classes that use
 /// them.
-fn palette() -> String {
+pub(super) fn palette() -> String {
     let variables = |pick: fn(&(&'static str, &'static str)) -> &'static str| {
         let colours = VARIANT_COLOURS.iter().enumerate();
         colours.map(|(i, pair)| format!("--v{i}:{};", pick(pair))).collect::<String>()

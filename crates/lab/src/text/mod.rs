@@ -4,6 +4,7 @@ pub mod comparison;
 pub mod draws;
 pub mod evaluation;
 pub mod explanation;
+pub mod packets;
 pub mod reproduction;
 pub mod run;
 pub mod table;

@@ -43,7 +43,7 @@
       playButton.setAttribute('aria-label', on ? 'Pause' : 'Play');
       if (!on) return;
       if (state.chosen) choose(null);
-      if (state.t >= state.span()) move(0);
+      if (state.t >= state.span() && !head.live) move(0);
       before = performance.now();
       requestAnimationFrame(tick);
     }
@@ -54,11 +54,13 @@
       const passed = Math.min(Math.max(now - before, 0), 100);
       before = now;
       state.t = Math.min(state.t + passed * 1000 * state.speed, state.span());
+      // Live, and at its own speed: no more behind than need be.
+      if (head.live && state.speed === 1 && state.span() - state.t > 5 * LAG) state.t = state.span() - LAG;
       if (state.node !== null) story.tellSoon();
       stage.draw();
       send('play');
       story.listSoon();
-      if (state.t >= state.span()) return play(false);
+      if (state.t >= state.span() && !head.live) return play(false);
       requestAnimationFrame(tick);
     }
 
@@ -286,6 +288,7 @@
       time: function () { return state.seconds(state.t); },
       draw: stage.draw, stats: stage.stats, at: stage.at, marks: stage.marks
     };
+    if (head.live) figure.player.ready.then(function () { Live(figure, head, state, stage, story); setSpeed(1); play(true); });
     return figure.player;
   }
 
