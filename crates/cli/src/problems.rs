@@ -106,7 +106,7 @@ const NOTHING_WRITTEN: &str = "interrupted; nothing was written";
 const FAILED: u8 = 1;
 const WRONG_INPUT: u8 = 2;
 /// 128 + SIGINT, as shells report a command that was interrupted.
-const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 impl Failure {
     /// Prints the failure on stderr, and returns the exit code.

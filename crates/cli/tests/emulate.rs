@@ -8,9 +8,9 @@ use hopline_harness::{Need, Test, tests};
 use hopline_testkit::namespace::LINK;
 use serde_json::Value;
 use std::fs;
-use std::io::Write;
-use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
-use std::path::Path;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, UdpSocket};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio, exit};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -59,6 +59,14 @@ pub(crate) fn tests() -> Vec<Test> {
         no_process_outlives_a_killed_emulation,
         no_namespace_remains,
         an_emulation_that_has_ended_cannot_be_entered,
+        programs_run_for_the_duration_and_keep_their_output,
+        programs_run_beside_a_command_and_their_output_has_a_prefix,
+        a_program_that_fails_fails_the_emulation,
+        programs_that_cannot_run_are_refused_before_anything_runs,
+        flows_of_programs_stand_beside_simulated_ones_in_all_results,
+        recorded_links_are_replayed,
+        nodes_that_are_not_chosen_are_simulated_alone,
+        the_network_can_be_watched_on_a_page_of_this_machine,
     );
     let names = tests!([LINK, Need::Mounts, Need::Program("getent")]; names_of_nodes_resolve);
     let without_tun = tests!([LINK, Need::Mounts]; without_a_tun_device_the_remedy_is_printed);
@@ -127,17 +135,29 @@ answer() { EMULATE_TEST_ROLE=answer hopline exec $1 -- $SELF & }
 ask() { EMULATE_TEST_ROLE=ask PEER=$2 hopline exec $1 -- $SELF; }
 ";
 
-/// Returns `hopline emulate` of a scenario with a script. Results that depend on the load of the machine do not fail it.
-fn emulate(scenario: &str, options: &[&str], script: &str) -> Command {
+/// Returns `hopline` with a subcommand for a scenario.
+fn hopline(subcommand: &str, scenario: &str, options: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopline"));
+    command.arg(subcommand).arg(file(scenario)).args(options).env("NO_COLOR", "1");
+    command
+}
+
+/// Writes a scenario into a file of its own.
+fn file(scenario: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("emulate");
     fs::create_dir_all(&folder).unwrap();
     // Tests run at the same time.
     static FILES: AtomicU32 = AtomicU32::new(0);
     let file = folder.join(format!("{}.toml", FILES.fetch_add(1, Ordering::Relaxed)));
     fs::write(&file, scenario).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hopline"));
-    command.arg("emulate").arg(file).args(options).args(["--", "sh", "-c", &format!("{FUNCTIONS}{script}")]);
-    command.env("SELF", std::env::current_exe().unwrap()).env("NO_COLOR", "1");
+    file
+}
+
+/// Returns `hopline emulate` of a scenario with a script. Results that depend on the load of the machine do not fail it.
+fn emulate(scenario: &str, options: &[&str], script: &str) -> Command {
+    let mut command = hopline("emulate", scenario, options);
+    command.args(["--", "sh", "-c", &format!("{FUNCTIONS}{script}")]);
+    command.env("SELF", std::env::current_exe().unwrap());
     command.env("HOPLINE", env!("CARGO_BIN_EXE_hopline"));
     command
 }
@@ -380,4 +400,225 @@ fn without_root_and_user_namespaces_the_remedy_is_printed() {
     let said = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{said}");
     assert!(said.contains("needs root, or user namespaces") && said.contains("run it as root"), "{said}");
+}
+
+/// Returns [`CHAIN`] with programs, for a short time.
+fn with_programs(programs: &str) -> String {
+    format!("{}{programs}", CHAIN.replace("duration_s = 60", "duration_s = 1.2"))
+}
+
+fn programs_run_for_the_duration_and_keep_their_output() {
+    let scenario = with_programs(
+        r#"
+[[program]]
+name = "words"
+node = "n1"
+command = ["sh", "-c", "echo $HOPLINE_N3; echo oops >&2"]
+[[program]]
+name = "server"
+node = "n2"
+command = ["sleep", "75004"]
+[[program]]
+node = "n3"
+command = ["sleep", "75005"]
+start_s = 0.1
+stop_s = 0.3
+[[program]]
+node = "n3"
+command = ["sleep", "75006"]
+start_s = 100
+"#,
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let [results, json] =
+        ["results", "summary.json"].map(|name| folder.path().join(name).display().to_string());
+    let output =
+        hopline("emulate", &scenario, &["--best-effort", "-o", &results, "--json", &json]).output().unwrap();
+    let said = stderr(&output);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), ""), "{said}");
+    assert!(said.contains("program words at n1: exit code 0 after"), "{said}");
+    assert!(said.contains("program server at n2: stopped after 1."), "{said}");
+    assert!(said.contains("program p3 at n3: not started: its time is 100 s"), "{said}");
+    let text = |name: &str| fs::read_to_string(Path::new(&results).join(name)).unwrap();
+    assert_eq!((text("words.stdout"), text("words.stderr")), ("10.0.0.4\n".into(), "oops\n".into()));
+    let manifest: Value = serde_json::from_str(&text("manifest.json")).unwrap();
+    assert_eq!(manifest["scenario"], "four", "{manifest:#}");
+    let summary: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    let [words, server, stopped, late] = &*summary["programs"].as_array().unwrap().clone() else {
+        panic!("{summary:#}")
+    };
+    assert_eq!((&words["end"], &words["exit_code"]), (&"exited".into(), &0.into()), "{words:#}");
+    assert_eq!((&server["end"], &server["signal"]), (&"stopped".into(), &15.into()), "{server:#}");
+    assert!(
+        stopped["started_s"].as_f64() >= Some(0.1) && stopped["ended_s"].as_f64() >= Some(0.3),
+        "{stopped:#}"
+    );
+    assert!(late["started_s"].is_null() && late["end"] == "not started", "{late:#}");
+}
+
+fn programs_run_beside_a_command_and_their_output_has_a_prefix() {
+    let scenario = with_programs(
+        "[[program]]\nnode = \"n1\"\ncommand = [\"sh\", \"-c\", \"echo hello; sleep 75007\"]\n",
+    );
+    let output = emulate(&scenario, &["--best-effort"], "sleep 1.5; echo done").output().unwrap();
+    assert_eq!(printed(&output), "done\n");
+    assert!(stderr(&output).starts_with("p0: hello\n"), "{}", stderr(&output));
+    assert!(!runs("sleep 75007"));
+}
+
+fn a_program_that_fails_fails_the_emulation() {
+    let scenario = with_programs(
+        "[[program]]\nnode = \"n1\"\ncommand = [\"sh\", \"-c\", \"echo no luck >&2; exit 3\"]\n",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results").display().to_string();
+    let output = hopline("emulate", &scenario, &["--best-effort", "-o", &results]).output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("error: program p0 at n1 ended after") && said.contains("exit code 3: no luck\n"),
+        "{said}"
+    );
+    // Its own exit code shows more than that of the emulation.
+    let output = emulate(&scenario, &["--best-effort"], "sleep 0.5; exit 7").output().unwrap();
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+}
+
+fn programs_that_cannot_run_are_refused_before_anything_runs() {
+    let program = |node: &str, command: &str| {
+        with_programs(&format!("[[program]]\nnode = \"{node}\"\ncommand = [\"{command}\"]\n"))
+    };
+    for (scenario, words) in [
+        (program("n1", "no-such-program-8"), "there is no program `no-such-program-8`"),
+        (program("n1", "./missing"), "a path is relative to the current directory"),
+        (program("n1", "sleep 1"), "each argument is a string of its own"),
+        (program("n9", "true"), "there is no node `n9`"),
+    ] {
+        let output = hopline("emulate", &scenario, &["--", "echo", "run"]).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
+    let output = hopline("run", &program("n1", "true"), &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("`hopline emulate` runs them"), "{}", stderr(&output));
+}
+
+fn flows_of_programs_stand_beside_simulated_ones_in_all_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let [results, json, report] =
+        ["results", "summary.json", "report.html"].map(|name| folder.path().join(name).display().to_string());
+    let scenario = format!("{CHAIN}[[flow]]\nsrc = \"n2\"\ndst = \"n3\"\nkind = \"cbr\"\nrate_kbps = 40\n");
+    let options =
+        ["--best-effort", "-o", &results, "--pcap-node", "n1", "--json", &json, "--report", &report];
+    // One question after the other, until one is answered: whole seconds go by.
+    let script = "answer n3; ask n0 $HOPLINE_N3 && ask n0 $HOPLINE_N3 && sleep 1.1";
+    let output = emulate(&scenario, &options, script).output().unwrap();
+    assert_eq!(printed(&output), "10.0.0.4\n10.0.0.4\n");
+    let said = stderr(&output);
+    assert!(said.contains("flow ") && said.contains("> n3:7 "), "{said}");
+    let summary: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    let flows = summary["flows"].as_array().unwrap();
+    assert_eq!((&flows[0]["id"], &flows[0]["kind"]), (&"f0".into(), &"cbr".into()), "{summary:#}");
+    let asked: Vec<_> = flows[1..].iter().filter(|flow| flow["transport"] == "udp").collect();
+    assert_eq!(asked.len(), 2, "{summary:#}");
+    for flow in asked {
+        let of = |name: &str| flow[name].as_f64().unwrap();
+        assert_eq!(
+            (&flow["src"], &flow["dst"], &flow["kind"]),
+            (&"n0".into(), &"n3".into(), &"program".into())
+        );
+        assert_eq!(of("bytes_received"), 100.0 * of("packets_received"), "{flow:#}");
+        assert!(of("packets_sent") >= of("packets_received") && of("packets_received") >= 1.0, "{flow:#}");
+        assert_eq!(of("hops_mean"), 3.0, "{flow:#}");
+        assert!(of("delay_p50_s") > 0.001, "{flow:#}");
+        assert!(flow["timeouts"].is_null(), "{flow:#}");
+    }
+    let text = |name: &str| fs::read_to_string(Path::new(&results).join(name)).unwrap();
+    assert_eq!(text("flows.csv").lines().count(), 1 + flows.len());
+    assert!(text("series.csv").contains("> n3:7,"), "{}", text("series.csv"));
+    let manifest: Value = serde_json::from_str(&text("manifest.json")).unwrap();
+    assert_eq!(manifest["files"], serde_json::json!(["flows.csv", "series.csv", "run.pcapng"]));
+    let capture = fs::read(Path::new(&results).join("run.pcapng")).unwrap();
+    let has = |bytes: &[u8]| capture.windows(bytes.len()).any(|window| window == bytes);
+    assert!(has(b"n1") && !has(b"n2") && has(&[0; 100]), "frames of n1, with the first question");
+    let page = fs::read_to_string(&report).unwrap();
+    assert!(
+        page.contains("application/octet-stream") && page.contains("&#62; n3:7") | page.contains("&gt; n3:7")
+    );
+}
+
+fn recorded_links_are_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let links = folder.path().join("links.json").display().to_string();
+    let output = done(&["--record", &links], "answer n1; ask n0 $HOPLINE_N1");
+    assert_eq!(printed(&output), "10.0.0.2\n");
+    let recorded: Value = serde_json::from_slice(&fs::read(&links).unwrap()).unwrap();
+    let row = &recorded["n0-n1"][0];
+    assert!(row["delay_ms"].as_f64() > Some(0.5) && row["loss"].is_number(), "{recorded:#}");
+    let mut link = Command::new(env!("CARGO_BIN_EXE_hopline"));
+    link.args(["link", "--replay", &format!("{links}#n0-n1"), "--", "true"]);
+    let output = link.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+/// Returns the answer to a request for a path, up to a text that must come.
+fn fetched(address: &str, path: &str, until: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut answer = Vec::new();
+    let mut buffer = [0; 4096];
+    while !String::from_utf8_lossy(&answer).contains(until) {
+        let read = stream.read(&mut buffer).unwrap();
+        assert!(read > 0, "{path} ends without {until}: {}", String::from_utf8_lossy(&answer));
+        answer.extend_from_slice(&buffer[..read]);
+    }
+    String::from_utf8(answer).unwrap()
+}
+
+fn the_network_can_be_watched_on_a_page_of_this_machine() {
+    let mut child = emulate(
+        CHAIN,
+        &["--best-effort", "--watch"],
+        "answer n3; (while ask n0 $HOPLINE_N3 > /dev/null; do :; done) & read line",
+    )
+    .stdin(Stdio::piped())
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("watch it at http://").unwrap_or_else(|| panic!("{line}"));
+    let address = address.trim_end_matches('/').to_owned();
+    let page = fetched(&address, "/", "</html>");
+    assert!(page.starts_with("HTTP/1.1 200 OK\r\n") && page.contains("new EventSource('events')"), "{page}");
+    assert!(page.contains("\"names\":[\"n0\",\"n1\",\"n2\",\"n3\"]") && page.contains("connect-src 'self'"));
+    let events = fetched(&address, "/events", "\"rows\":\"");
+    assert!(events.contains("Content-Type: text/event-stream") && events.contains("\ndata: {"), "{events}");
+    assert!(fetched(&address, "/other", "\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    let following = thread::spawn(move || fetched(&address, "/events", "event: end"));
+    drop(child.stdin.take());
+    assert!(following.join().unwrap().contains("\"until\":"));
+    assert_eq!(child.wait().unwrap().code(), Some(1), "the end of its input");
+}
+
+fn nodes_that_are_not_chosen_are_simulated_alone() {
+    let scenario = format!("{CHAIN}[[flow]]\nsrc = \"n2\"\ndst = \"n3\"\n");
+    let script = "answer n1; ask n0 $HOPLINE_N1; hopline exec n2 -- true";
+    let output = emulate(&scenario, &["--best-effort", "--node", "n1,n0"], script).output().unwrap();
+    let said = stderr(&output);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), "10.0.0.2\n"), "{said}");
+    assert!(said.contains("there is no node `n2`") && said.contains("\n2 nodes, "), "{said}");
+    let program = with_programs("[[program]]\nnode = \"n1\"\ncommand = [\"true\"]\n");
+    for (options, words) in [
+        (["--node", "n7"], "--node: there is no node `n7`"),
+        (["--node", "n0"], "program `p0` is at `n1`, which --node does not choose"),
+    ] {
+        let output = hopline("emulate", &program, &options).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+    }
 }

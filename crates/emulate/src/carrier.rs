@@ -1,59 +1,84 @@
 //! The thread that carries frames between the TAPs of all hosts, through a simulated network.
 
+use crate::links::LinkRecorder;
+use crate::observers::{Observation, Observers};
 use crate::report::{HostReport, Report};
+use crate::tap_set::{StopSignal, TapSet, Wake};
 use bytes::Bytes;
-use hopline_core::{Instant, NodeId};
+use hopline_core::{Duration, Instant, NodeId};
 use hopline_linux::event_loop::Clock;
 use hopline_linux::{Error, Tap, sched};
-use hopline_sim::{EgressFrame, NoTrace, Spec, World};
-use hopline_tools::link::LatenessRecorder;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::io::Errno;
-use rustix::time::Timespec;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, mpsc};
+use hopline_sim::trace::PcapTracer;
+use hopline_sim::{EgressFrame, Spec, World};
+use hopline_tools::link::{Lateness, LatenessRecorder};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
 /// Frames read from one TAP before other TAPs have their turn.
 const BATCH: usize = 64;
 /// Events processed before frames are read and the end is noticed, if the thread is late.
 const EVENTS_AT_ONCE: usize = 4096;
+/// Time from one look at the state to the next.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 /// Longest frame of a TAP with the largest MTU.
 const MAX_FRAME: usize = 65_536 + 14;
 
 /// Handle of the thread; stops it when dropped.
 #[derive(Debug)]
 pub(crate) struct Carrier {
-    /// Becomes readable when the thread has to end.
-    stop: Arc<OwnedFd>,
+    stop: StopSignal,
+    progress: Arc<Mutex<Progress>>,
     thread: Option<JoinHandle<Report>>,
 }
 
+/// State of an emulation that goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Time of the network.
+    pub now: Instant,
+    /// Frames that kernels have sent.
+    pub frames: u64,
+    /// Lateness so far.
+    pub lateness: Lateness,
+}
+
 impl Carrier {
-    /// Starts run number `run` of `spec`, with a TAP for each node. Returns when the network exists, and its clock runs.
-    pub(crate) fn start(spec: Spec, run: u64, taps: Vec<Tap>) -> Result<Self, Error> {
-        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| Error::new("making an eventfd", e))?;
-        let stop = Arc::new(stop);
-        let seen = Arc::clone(&stop);
+    /// Starts run number `run` of `spec`, with TAPs at nodes. Returns when the network exists, and its clock runs.
+    pub(crate) fn start(
+        spec: Spec,
+        run: u64,
+        taps: Vec<(NodeId, Tap)>,
+        observed: Observation,
+    ) -> Result<Self, Error> {
+        let observers = Observers::new(&spec, observed).map_err(|e| Error::new("writing a capture", e))?;
+        let (taps, stop) = TapSet::new(taps, spec.nodes.len())?;
+        let progress = Arc::new(Mutex::new(Progress::default()));
+        let shown = Arc::clone(&progress);
         let (ready, started) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("air".into())
             .spawn(move || {
-                let carrier = CarrierThread::new(spec, run, taps, seen);
+                let carrier = CarrierThread::new(spec, run, taps, observers, shown);
                 let _ = ready.send(());
                 carrier.run()
             })
             .map_err(|e| Error::new("starting a thread", e))?;
         // An error is a panic of the thread, which shows when it is ended.
         let _ = started.recv();
-        Ok(Self { stop, thread: Some(thread) })
+        Ok(Self { stop, progress, thread: Some(thread) })
+    }
+
+    /// Returns the latest state that the thread has shown.
+    pub(crate) fn progress(&self) -> Progress {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn has_stopped(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Ends the thread. `names`: those of the nodes.
+    /// Ends the thread. `names`: those of the nodes with TAPs.
     pub(crate) fn finish(mut self, names: Vec<String>) -> Option<Report> {
         let mut report = self.stop()?;
         for (host, name) in report.hosts.iter_mut().zip(names) {
@@ -64,8 +89,7 @@ impl Carrier {
 
     fn stop(&mut self) -> Option<Report> {
         let thread = self.thread.take()?;
-        // The write cannot fail: the counter was never written.
-        rustix::io::write(&*self.stop, &1u64.to_ne_bytes()).ok()?;
+        self.stop.send();
         thread.join().ok()
     }
 }
@@ -78,69 +102,81 @@ impl Drop for Carrier {
 
 struct CarrierThread {
     clock: Clock,
-    stop: Arc<OwnedFd>,
     spec: Spec,
-    world: World<NoTrace>,
-    taps: Vec<HostTap>,
+    world: World<Observers>,
+    taps: TapSet,
     lateness: LatenessRecorder,
-}
-
-/// TAP of a host.
-struct HostTap {
-    tap: Tap,
-    /// `true` once the interface was deleted: it is always readable then, but has no frame.
-    is_gone: bool,
-    /// Frames that its kernel refused.
-    refused: u64,
+    frames: u64,
+    progress: Arc<Mutex<Progress>>,
+    /// Time at which progress is shown again.
+    shown_until: Instant,
 }
 
 impl CarrierThread {
-    fn new(spec: Spec, run: u64, taps: Vec<Tap>, stop: Arc<OwnedFd>) -> Self {
-        let world = World::new(&spec, run, NoTrace);
-        let taps = taps.into_iter().map(|tap| HostTap { tap, is_gone: false, refused: 0 }).collect();
-        Self { clock: Clock::start(), stop, spec, world, taps, lateness: LatenessRecorder::default() }
+    fn new(spec: Spec, run: u64, taps: TapSet, observers: Observers, progress: Arc<Mutex<Progress>>) -> Self {
+        let world = World::new(&spec, run, observers);
+        Self {
+            clock: Clock::start(),
+            spec,
+            world,
+            taps,
+            lateness: LatenessRecorder::default(),
+            frames: 0,
+            progress,
+            shown_until: Instant::ZERO,
+        }
     }
 
     fn run(mut self) -> Report {
         let priority = sched::request_real_time();
         let mut buffer = vec![0; MAX_FRAME];
+        let mut ready = Vec::new();
         // After a failure nothing more happens.
-        while self.world.failure().is_none() && self.wait() {
+        while self.world.failure().is_none() && self.wait(&mut ready) == Wake::Continue {
             self.catch_up();
-            for node in (0..self.taps.len() as u32).map(NodeId) {
-                self.receive_from(node, &mut buffer);
+            for number in ready.drain(..) {
+                self.receive_from(number, &mut buffer);
             }
             self.catch_up();
+            self.show_progress();
         }
         // What is due by now was not processed in time, if the thread was late.
         self.catch_up();
-        let counts = |node: usize| self.world.tap_counts(NodeId(node as u32));
-        let host = |(node, tap): (usize, &HostTap)| HostReport {
-            name: String::new(),
-            tap: counts(node),
-            refused: tap.refused,
-        };
-        let hosts = self.taps.iter().enumerate().map(host).collect();
+        let host =
+            |(node, refused)| HostReport { name: String::new(), tap: self.world.tap_counts(node), refused };
+        let hosts = self.taps.refused().map(host).collect();
         let lateness = self.lateness.lateness();
         let failure = self.world.failure().map(|failure| failure.describe(&self.spec));
-        Report { hosts, lateness, priority, failure, outcome: self.world.finish().0 }
+        let (cpu_time, now) = (cpu_time(), self.world.now());
+        let (outcome, observers) = self.world.finish();
+        let flows = observers.flows.finish(now);
+        let links = observers.links.map(LinkRecorder::finish).unwrap_or_default();
+        // What is pending is handed to the thread that writes; it has the errors.
+        let _ = observers.capture.map(PcapTracer::finish);
+        Report { hosts, lateness, cpu_time, priority, failure, outcome, flows, links }
     }
 
-    /// Waits until a frame arrives or an event is due. Returns `false` at the end.
-    fn wait(&self) -> bool {
+    /// Waits until a frame arrives or an event is due. Adds the numbers of the TAPs with frames to `ready`.
+    fn wait(&self, ready: &mut Vec<usize>) -> Wake {
         let due = Some(self.world.next_due()).filter(|&due| due < Instant::FAR_FUTURE);
-        let timeout = due.map(|due| {
+        let most = due.map(|due| {
             let left = due.as_nanos().saturating_sub(self.clock.now().as_nanos());
             Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 }
         });
-        let there = self.taps.iter().filter(|tap| !tap.is_gone);
-        let mut fds: Vec<_> = std::iter::once(self.stop.as_fd())
-            .chain(there.map(|tap| tap.tap.as_fd()))
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-            .collect();
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => fds[0].revents().is_empty(),
+        match self.taps.wait(most, ready) {
+            Ok(wake) => wake,
             Err(error) => panic!("the emulation cannot wait for frames: {error}"),
+        }
+    }
+
+    /// Shows the state to other threads now and then. Never waits for them.
+    fn show_progress(&mut self) {
+        let now = self.world.now();
+        if now >= self.shown_until
+            && let Ok(mut progress) = self.progress.try_lock()
+        {
+            *progress = Progress { now, frames: self.frames, lateness: self.lateness.lateness() };
+            self.shown_until = now + PROGRESS_INTERVAL;
         }
     }
 
@@ -154,35 +190,30 @@ impl CarrierThread {
             self.lateness.record(now - due);
             self.world.run_until(due);
             while let Some(EgressFrame { node, frame, .. }) = self.world.poll_frame() {
-                let tap = &mut self.taps[node.index()];
-                tap.refused += u64::from(tap.tap.send(&frame).is_err());
+                self.taps.send(node, &frame);
             }
         }
     }
 
     /// Brings the frames that a kernel has sent into the network. They enter at the time of their arrival, or if the thread
     /// is late, at that of the last event.
-    fn receive_from(&mut self, node: NodeId, buffer: &mut [u8]) {
+    fn receive_from(&mut self, number: usize, buffer: &mut [u8]) {
+        let node = self.taps.node(number);
         for _ in 0..BATCH {
-            let tap = &mut self.taps[node.index()];
-            if tap.is_gone {
-                return;
+            let Some(len) = self.taps.receive(number, buffer) else { return };
+            let now = self.clock.now();
+            if self.world.next_due() > now {
+                self.world.run_until(now);
             }
-            match tap.tap.receive(buffer) {
-                Ok(Some(len)) => {
-                    let now = self.clock.now();
-                    if self.world.next_due() > now {
-                        self.world.run_until(now);
-                    }
-                    // What is refused is counted.
-                    let _ = self.world.inject_frame(node, &Bytes::copy_from_slice(&buffer[..len]));
-                }
-                Ok(None) => return,
-                Err(error) => {
-                    tap.is_gone = Errno::from_io_error(&error) == Some(Errno::BADFD);
-                    return;
-                }
-            }
+            self.frames += 1;
+            // What is refused is counted.
+            let _ = self.world.inject_frame(node, &Bytes::copy_from_slice(&buffer[..len]));
         }
     }
+}
+
+/// Returns the CPU time of this thread.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }

@@ -10,20 +10,31 @@
 #![cfg(target_os = "linux")]
 
 mod carrier;
+mod flows;
 mod host;
+mod links;
+mod observers;
 mod report;
+mod tap_set;
+mod writer;
 
+pub use carrier::Progress;
+pub use flows::{FlowProtocol, RealFlow, RealFlows};
 pub use host::INTERFACE;
+pub use links::{LinkSecond, RecordedLink};
+pub use observers::{LinkMeasurement, Observation, Observer};
 pub use report::{HostReport, Report};
+pub use writer::{BackgroundWriter, BlockSink, background_writer};
 
 use carrier::Carrier;
 use hopline_core::NodeId;
 use hopline_linux::{Error, Namespace};
 use hopline_sim::Spec;
 use host::Host;
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-/// Largest number of nodes: each has a namespace, which takes some milliseconds to create.
+/// Largest number of nodes with hosts: each has a namespace, which takes some milliseconds to create.
 pub const MAX_NODES: usize = 500;
 
 /// Routes that the kernels of the nodes have at the start.
@@ -44,41 +55,54 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    /// Creates the hosts of `spec`, and starts its run number `run` now. Each node becomes an Ethernet tap.
+    /// Creates hosts at these nodes of `spec`, and starts its run number `run` now, as `observed`. These nodes become
+    /// Ethernet taps; other nodes are simulated alone.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without privileges: it needs root or a user namespace, and `/dev/net/tun`.
     ///
     /// # Panics
-    /// If there are more than [`MAX_NODES`] nodes.
-    pub fn start(spec: &Spec, run: u64, routes: KernelRoutes) -> Result<Self, Error> {
-        assert!(spec.nodes.len() <= MAX_NODES, "the caller checks the number of nodes");
-        let nodes = (0..spec.nodes.len() as u32).map(NodeId);
-        let spec = Spec { ethernet_taps: nodes.clone().collect(), ..spec.clone() };
+    /// If these are more than [`MAX_NODES`] nodes.
+    pub fn start(
+        spec: &Spec,
+        run: u64,
+        at: &BTreeSet<NodeId>,
+        routes: KernelRoutes,
+        observed: Observation,
+    ) -> Result<Self, Error> {
+        assert!(at.len() <= MAX_NODES, "the caller checks the number of nodes");
+        let spec = Spec { ethernet_taps: at.clone(), ..spec.clone() };
         let (mut hosts, mut taps) = (Vec::new(), Vec::new());
-        for node in nodes.clone() {
+        for &node in at {
             let (host, tap) = Host::new(node, &spec.nodes[node.index()].name)?;
             hosts.push(host);
-            taps.push(tap);
+            taps.push((node, tap));
         }
         if routes == KernelRoutes::Shortest {
             // Routes are computed to the nodes that send or receive: here to all.
-            let every = Spec { taps: nodes.collect(), ..spec.clone() };
+            let every = Spec { taps: at.clone(), ..spec.clone() };
             let routes = hopline_sim::routes::shortest(&every);
             for host in &hosts {
                 let to_others = hosts.iter().filter(|other| other.node != host.node);
                 host.add_routes(to_others.filter_map(|to| {
                     let next = routes.next_hop(host.node, to.node)?;
-                    (next != to.node).then_some((to.node, next))
+                    // A simulated node alone forwards no frames.
+                    (next != to.node && at.contains(&next)).then_some((to.node, next))
                 }))?;
             }
         }
-        Ok(Self { carrier: Carrier::start(spec, run, taps)?, hosts })
+        Ok(Self { carrier: Carrier::start(spec, run, taps, observed)?, hosts })
     }
 
-    /// Returns the name, the IPv4 address and the namespace of each node.
+    /// Returns the name, the IPv4 address and the namespace of each node with a host.
     pub fn hosts(&self) -> impl Iterator<Item = (&str, Ipv4Addr, &Namespace)> {
         self.hosts.iter().map(|host| (&*host.name, host.node.ipv4(), &host.namespace))
+    }
+
+    /// Returns the state, at most some hundred milliseconds old while the network has events.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        self.carrier.progress()
     }
 
     /// Returns whether the thread that carries the frames has ended by itself: a defect, or a failed algorithm.

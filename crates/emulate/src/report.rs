@@ -1,5 +1,8 @@
 //! Results of an emulation.
 
+use crate::flows::RealFlows;
+use crate::links::RecordedLink;
+use hopline_core::Duration;
 use hopline_linux::sched::Priority;
 use hopline_sim::TapCounts;
 use hopline_sim::outcome::{DropCounts, Outcome};
@@ -15,6 +18,12 @@ pub struct Report {
     pub hosts: Vec<HostReport>,
     /// Lateness of the events of the simulated network. Results are only valid if it is small.
     pub lateness: Lateness,
+    /// Flows of real programs.
+    pub flows: RealFlows,
+    /// Delay and loss of links, if they were measured.
+    pub links: Vec<RecordedLink>,
+    /// CPU time of the thread that carries the frames.
+    pub cpu_time: Duration,
     /// Scheduling priority of the thread that carries the frames.
     pub priority: Priority,
     /// Reason that the network stopped before its time: the failure of a user-defined algorithm.
@@ -96,7 +105,6 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopline_core::Duration;
 
     fn report(late: f64) -> Report {
         let outcome = Outcome {
@@ -118,6 +126,9 @@ mod tests {
                 host("n1", TapCounts { accepted: 5, delivered: 5, ..TapCounts::default() }),
             ],
             lateness: Lateness { packets: 700, mean: p50, p50, p99, max, over_1_ms: late },
+            flows: RealFlows::default(),
+            links: Vec::new(),
+            cpu_time: Duration::from_millis(30),
             priority: Priority::RealTime,
             failure: None,
         }

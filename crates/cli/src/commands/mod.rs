@@ -5,7 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 mod draws;
 pub(crate) mod evaluate;
-mod experiment;
+pub(crate) mod experiment;
 pub(crate) mod man;
 pub(crate) mod movements;
 pub(crate) mod packetdrill;

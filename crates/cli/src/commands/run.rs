@@ -92,7 +92,7 @@ fn page(
 
 /// Returns the contents of the directory in addition to tables and manifest.
 fn extras(args: &Args, spec: &Spec) -> Result<Vec<Extra>, Problem> {
-    let capture = capture_nodes(args, spec)?.map(Extra::Capture);
+    let capture = capture_nodes(args.pcap, &args.pcap_node, spec)?.map(Extra::Capture);
     let others = [(args.ns2_trace, Extra::Ns2Trace), (args.flowmon, Extra::Flowmon)];
     let others = others.into_iter().filter(|(asked, _)| *asked).map(|(_, extra)| extra);
     Ok(capture.into_iter().chain(others).collect())
@@ -114,17 +114,22 @@ fn check_qlog(args: &Args, spec: &Spec) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Returns the nodes with a capture, if one is requested.
-fn capture_nodes(args: &Args, spec: &Spec) -> Result<Option<CaptureFilter>, Problem> {
-    if args.pcap_node.is_empty() {
-        return Ok(args.pcap.then_some(CaptureFilter::All));
+/// Returns the nodes with a capture, if one is requested: `all`, or those of these names.
+pub(crate) fn capture_nodes(
+    all: bool,
+    names: &[String],
+    spec: &Spec,
+) -> Result<Option<CaptureFilter>, Problem> {
+    if names.is_empty() {
+        return Ok(all.then_some(CaptureFilter::All));
     }
     let nodes: BTreeSet<NodeId> =
-        args.pcap_node.iter().map(|name| find_node(name, spec)).collect::<Result<_, _>>()?;
+        names.iter().map(|name| find_node("--pcap-node", name, spec)).collect::<Result<_, _>>()?;
     Ok(Some(CaptureFilter::Only(nodes)))
 }
 
-fn find_node(name: &str, spec: &Spec) -> Result<NodeId, Problem> {
+/// Returns the node that an option names.
+pub(crate) fn find_node(option: &str, name: &str, spec: &Spec) -> Result<NodeId, Problem> {
     const SHOWN: usize = 8;
     let known = || spec.nodes.iter().map(|node| node.name.as_str());
     if let Some((id, _)) = (0..).map(NodeId).zip(known()).find(|(_, known)| *known == name) {
@@ -133,6 +138,6 @@ fn find_node(name: &str, spec: &Spec) -> Result<NodeId, Problem> {
     let guess = nearest(name, known()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
     let more = if spec.nodes.len() > SHOWN { ", …" } else { "" };
     let some = known().take(SHOWN).collect::<Vec<_>>().join(", ");
-    Err(Problem::new(format!("--pcap-node: there is no node `{name}`"))
+    Err(Problem::new(format!("{option}: there is no node `{name}`"))
         .help(format!("{guess}the nodes are {some}{more}")))
 }

@@ -1,6 +1,8 @@
 //! Processes that the commands started, and their descendants.
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
+use rustix::process::{
+    Pid, Signal, WaitOptions, kill_process, kill_process_group, set_child_subreaper, wait,
+};
 use std::fs;
 use std::thread;
 use std::time::Duration;
@@ -46,6 +48,13 @@ impl Children {
 impl Drop for Children {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// Sends a signal to a process group, that of its leader `pid`.
+pub(super) fn terminate_group(pid: u32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid as i32) {
+        let _ = kill_process_group(pid, signal);
     }
 }
 

@@ -26,14 +26,17 @@ enum SignalSent {
 
 /// Waits for the command, and calls `check` meanwhile. A command that continues after Ctrl-C receives SIGTERM, and then
 /// SIGKILL.
-pub(super) fn await_end(child: &mut Child, mut check: impl FnMut()) -> Result<ExitStatus, Failure> {
+pub(super) fn await_end(
+    child: &mut Child,
+    mut check: impl FnMut() -> Result<(), Failure>,
+) -> Result<ExitStatus, Failure> {
     let failed = |e: std::io::Error| Failure::Other(format!("waiting for the command: {e}"));
     let mut told = SignalSent::None;
     loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
             return Ok(status);
         }
-        check();
+        check()?;
         match told {
             SignalSent::None if console::interrupted() => told = SignalSent::Interrupted(clock::now()),
             SignalSent::Interrupted(since) if since.elapsed() > TERM_DELAY => {
@@ -47,6 +50,19 @@ pub(super) fn await_end(child: &mut Child, mut check: impl FnMut()) -> Result<Ex
         }
         thread::sleep(POLL_INTERVAL);
     }
+}
+
+/// Waits for this long, or until Ctrl-C, and calls `check` meanwhile.
+pub(super) fn await_time(
+    length: Duration,
+    mut check: impl FnMut() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let since = clock::now();
+    while !console::interrupted() && since.elapsed() < length {
+        check()?;
+        thread::sleep(POLL_INTERVAL.min(length.saturating_sub(since.elapsed())));
+    }
+    Ok(())
 }
 
 /// Returns the exit code as shells do, or failure if the command succeeded and the run has failed.

@@ -10,6 +10,7 @@ mod key;
 mod keys;
 mod link;
 mod main_command;
+mod prefixed_output;
 mod progress;
 mod proxy;
 mod recv;

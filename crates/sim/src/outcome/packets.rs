@@ -58,7 +58,7 @@ pub struct PacketCounts {
 
 impl PacketCounts {
     /// Records that a packet is handed to the IP layer.
-    pub(crate) fn record_sent(&mut self, now: Instant, len_bytes: u32) {
+    pub fn record_sent(&mut self, now: Instant, len_bytes: u32) {
         self.sent += 1;
         self.sent_bytes += u64::from(len_bytes);
         self.first_sent.get_or_insert(now);
@@ -91,7 +91,7 @@ impl PacketCounts {
 
     /// Records that a packet arrives for the first time, `delay` after it was sent, passed on `forwarded`
     /// times.
-    pub(crate) fn record_received(&mut self, now: Instant, len_bytes: u32, delay: Duration, forwarded: u8) {
+    pub fn record_received(&mut self, now: Instant, len_bytes: u32, delay: Duration, forwarded: u8) {
         self.received += 1;
         self.received_bytes += u64::from(len_bytes);
         self.forwarded += u64::from(forwarded);
@@ -110,7 +110,7 @@ impl PacketCounts {
 
     /// Settles the counters at the end of the run: a packet that was sent and has not arrived is lost, unless
     /// it is `held` somewhere.
-    pub(crate) fn finish(&mut self, held: u64, held_bytes: u64) {
+    pub fn finish(&mut self, held: u64, held_bytes: u64) {
         self.lost =
             self.initially_in_flight + self.sent + self.middlebox_made - self.received - self.absorbed - held;
         self.lost_bytes = self.initially_in_flight_bytes + self.sent_bytes + self.middlebox_made_bytes

@@ -1,66 +1,157 @@
 //! `hopline emulate` and `hopline exec`.
 
+mod check;
 mod directory;
+mod live_line;
+mod observation;
+mod programs;
+mod record;
+mod results;
 mod summary;
+mod watch;
 
 use super::children::Children;
-use super::main_command::{await_end, exit_code};
-use crate::commands;
+use super::main_command::{await_end, await_time, exit_code};
+use crate::commands::{self, experiment, experiment::ReportFile};
 use crate::console;
 use crate::net::args::{Emulate as Args, Exec as ExecArgs};
-use crate::problems::{Failure, print_error_line};
+use crate::problems::{Failure, INTERRUPTED, print_error_line};
 use directory::{Directory, Entry};
 use hopline_config::source::{Problem, nearest};
-use hopline_emulate::{Emulation, KernelRoutes, MAX_NODES};
-use hopline_lab::Spec;
+use hopline_emulate::{Emulation, KernelRoutes, Report};
+use hopline_lab::Scenario;
+use hopline_lab::output::{self, Existing};
 use hopline_linux::{Namespace, netns};
+use live_line::LiveLine;
+use observation::Observers;
+use programs::{ProgramResult, Programs};
+use results::Emulated;
 use std::env;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 
 /// Advice if namespaces can be created but interfaces cannot.
 const TUN_HELP: &str = "run it as root, or let its user open /dev/net/tun: `modprobe tun`, `chmod 666 /dev/net/tun`; a container needs \
                         --device /dev/net/tun";
 
-/// Runs a command beside emulated nodes, and returns its exit code.
+/// Runs a command or the programs of the scenario at emulated nodes, and returns its exit code.
 pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     let scenario = commands::load_network(&args.given)?;
     let spec = scenario.spec(args.run)?;
-    check(&spec)?;
+    let page = args.report.as_deref().map(|path| experiment::report_file(Some(path), &scenario.name()));
+    page.as_ref().map(ReportFile::check).transpose()?;
+    let programs = scenario.programs(args.run)?;
+    let at = check::network(&spec, &args.node, &programs)?;
+    programs::check(&programs)?;
+    let existing = if args.force { Existing::Replace } else { Existing::Refuse };
+    let results = args.output.as_deref().map(|path| output::Directory::create(path, existing)).transpose()?;
     netns::enter_user_namespace().map_err(|e| Problem::new(e.to_string()))?;
+    // Only now: a process with several threads cannot enter one.
+    let (observers, observation) = Observers::start(args, &scenario, &spec, results.as_ref())?;
     let routes = match args.no_routes || spec.routing.has_agents() {
         true => KernelRoutes::Neighbours,
         false => KernelRoutes::Shortest,
     };
-    let emulation = Emulation::start(&spec, args.run, routes).map_err(|e| match e.is_unavailable() {
-        true => Problem::new(e.to_string()).help(TUN_HELP).into(),
-        false => Failure::Other(e.to_string()),
+    let emulation = Emulation::start(&spec, args.run, &at, routes, observation).map_err(|e| {
+        match e.is_unavailable() {
+            true => Problem::new(e.to_string()).help(TUN_HELP).into(),
+            false => Failure::Other(e.to_string()),
+        }
     })?;
-    let directory = Directory::publish(&emulation).map_err(|e| Failure::Other(e.to_string()))?;
+    let nodes = Directory::publish(&emulation).map_err(|e| Failure::Other(e.to_string()))?;
     // Ctrl-C at a terminal also reaches the command, which gets time to end.
     console::catch_interrupts()?;
     let children = Children::adopt();
-    let mut command = main_command(args);
-    directory.set_environment(&mut command);
-    let program = command.get_program().to_string_lossy().into_owned();
-    let mut child = netns::spawn_here(command).map_err(|e| cannot_start(&program, &e))?;
+    let length = (args.command.is_empty() && !programs.is_empty()).then_some(spec.duration);
+    let mut programs = Programs::new(programs, &spec, &nodes, results.as_ref());
+    let mut line = LiveLine::new(args.command.is_empty() && length.is_none());
     let mut has_stopped = false;
-    let status = await_end(&mut child, || {
+    let check = || {
+        line.show(&emulation);
         if !has_stopped && emulation.has_stopped() {
             has_stopped = true;
             print_error_line("error: the emulated network has stopped");
         }
-    })?;
+        programs.poll()
+    };
+    let end = match length {
+        Some(length) => await_time(length.into(), check).map(|()| MainEnd::OfTime)?,
+        None => MainEnd::OfCommand(run_command(args, &nodes, check)?),
+    };
+    line.end();
+    let programs = programs.finish()?;
     drop(children);
     let report =
         emulation.finish().ok_or_else(|| Failure::Other("the emulated network has failed".into()))?;
-    print_error_line(&report.to_string());
-    if let Some(place) = &args.json {
-        std::fs::write(place, summary::json(&report))
-            .map_err(|e| Failure::Other(format!("writing {}: {e}", place.display())))?;
+    let emulated = Emulated::of(&spec, args.run, &report);
+    print_error_line(&summary::text(&report, &programs, &emulated));
+    write(args, &scenario, &report, &programs, &emulated, observers, (results, page))?;
+    let has_failed =
+        !(report.is_valid() || args.best_effort) || programs.iter().any(ProgramResult::has_failed);
+    Ok(end.exit_code(has_failed))
+}
+
+/// Writes what the options ask for.
+fn write(
+    args: &Args,
+    scenario: &Scenario,
+    report: &Report,
+    programs: &[ProgramResult],
+    emulated: &Emulated,
+    observers: Observers,
+    (results, page): (Option<output::Directory>, Option<ReportFile>),
+) -> Result<(), Failure> {
+    let file = |place: &Option<PathBuf>, text: &dyn Fn() -> String| match place {
+        Some(place) => std::fs::write(place, text())
+            .map_err(|e| Failure::Other(format!("writing {}: {e}", place.display()))),
+        None => Ok(()),
+    };
+    file(&args.json, &|| summary::json(report, programs, emulated))?;
+    file(&args.record, &|| record::json(&emulated.spec, &report.links))?;
+    let (extras, recording) = observers.finish()?;
+    if let (Some(directory), Some(path)) = (results, &args.output) {
+        output::write(&directory, scenario, args.run, &emulated.done, &extras)?;
+        directory.finish()?;
+        print_error_line(&format!("results in {}", path.display()));
     }
-    Ok(exit_code(status, !(report.is_valid() || args.best_effort)))
+    if let (Some(file), Some(path)) = (page, &args.report) {
+        let animation = recording.and_then(|all| all.into_animation(&emulated.spec, args.run));
+        file.write(&emulated.page(scenario, args.run, animation)?)?;
+        print_error_line(&format!("report in {}", path.display()));
+    }
+    Ok(())
+}
+
+/// End of an emulation.
+enum MainEnd {
+    /// That of its command.
+    OfCommand(ExitStatus),
+    /// Its time is over, or it was interrupted.
+    OfTime,
+}
+
+impl MainEnd {
+    fn exit_code(self, has_failed: bool) -> ExitCode {
+        match self {
+            Self::OfCommand(status) => exit_code(status, has_failed),
+            Self::OfTime if console::interrupted() => ExitCode::from(INTERRUPTED),
+            Self::OfTime => ExitCode::from(u8::from(has_failed)),
+        }
+    }
+}
+
+/// Runs the command of the command line, by default a shell.
+fn run_command(
+    args: &Args,
+    nodes: &Directory,
+    check: impl FnMut() -> Result<(), Failure>,
+) -> Result<ExitStatus, Failure> {
+    let mut command = main_command(args);
+    nodes.set_environment(&mut command);
+    let program = command.get_program().to_string_lossy().into_owned();
+    let mut child = netns::spawn_here(command).map_err(|e| cannot_start(&program, &e))?;
+    await_end(&mut child, check)
 }
 
 /// Runs a command at a node, in place of this program.
@@ -91,28 +182,6 @@ fn entry<'a>(directory: &'a Directory, node: &str) -> Result<&'a Entry, Problem>
 
 fn cannot_start(program: &str, error: &std::io::Error) -> Failure {
     Problem::new(format!("{program} cannot be started: {error}")).into()
-}
-
-/// Checks that the network can be emulated.
-fn check(spec: &Spec) -> Result<(), Problem> {
-    let nodes = spec.nodes.len();
-    if nodes > MAX_NODES {
-        return Err(Problem::new(format!("{nodes} nodes are too many to emulate: at most {MAX_NODES}"))
-            .help("`hopline run` simulates networks of any size"));
-    }
-    if spec.cells.is_some() {
-        return Err(Problem::new(
-            "[cells] cannot be emulated: hosts that move between base stations are simulated alone",
-        )
-        .help("leave out [cells] and [[mobile]]"));
-    }
-    if spec.routing.has_agents() && !spec.flows.is_empty() {
-        return Err(Problem::new(
-            "simulated flows have no routes: emulated nodes run no simulated routing protocol",
-        )
-        .help("--set routing.protocol=static, or leave out [[flow]] and run a routing daemon at the nodes"));
-    }
-    Ok(())
 }
 
 fn main_command(args: &Args) -> Command {

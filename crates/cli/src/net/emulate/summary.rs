@@ -1,10 +1,30 @@
-//! Summary of an emulation as JSON.
+//! Summary of an emulation: text and JSON.
 
+use super::programs::{End, ProgramResult};
+use super::results::Emulated;
 use hopline_emulate::{HostReport, Report};
+use hopline_lab::record::Record;
+use hopline_lab::text::packets;
 use serde_json::{Value, json};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
 
-pub(super) fn json(report: &Report) -> String {
+/// Returns flows, programs, frames and the verdict.
+pub(super) fn text(report: &Report, programs: &[ProgramResult], emulated: &Emulated) -> String {
+    // An empty line follows the table.
+    let flows = Some(packets::flows(&emulated.done)).filter(|table| !table.is_empty());
+    let uncounted = Some(report.flows.uncounted_packets).filter(|&packets| packets > 0);
+    let uncounted =
+        uncounted.map(|packets| format!("{packets} packets of further flows are not in the table"));
+    let programs = programs.iter().map(ProgramResult::line);
+    let lines = flows.into_iter().chain(uncounted).chain(programs).chain([report.to_string()]);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+pub(super) fn json(report: &Report, programs: &[ProgramResult], emulated: &Emulated) -> String {
     let late = &report.lateness;
+    let run = Record { point: 0, run: 1, result: Ok(emulated.done.clone()) }.json();
     let value = json!({
         "valid": report.is_valid(),
         "failure": report.failure,
@@ -18,8 +38,29 @@ pub(super) fn json(report: &Report) -> String {
             "share_over_1_ms": late.over_1_ms,
         },
         "nodes": report.hosts.iter().map(node).collect::<Vec<_>>(),
+        "flows": run["flows"],
+        "uncounted_packets": report.flows.uncounted_packets,
+        "programs": programs.iter().map(program).collect::<Vec<_>>(),
     });
     format!("{value:#}\n")
+}
+
+fn program(result: &ProgramResult) -> Value {
+    let (end, status): (&str, Option<ExitStatus>) = match result.end {
+        End::Exited(status) => ("exited", Some(status)),
+        End::Stopped(status) => ("stopped", Some(status)),
+        End::NotStarted => ("not started", None),
+    };
+    json!({
+        "name": result.program.name,
+        "node": result.node,
+        "command": result.program.command,
+        "started_s": result.started.map(|time| time.as_secs_f64()),
+        "ended_s": result.ended.as_ref().map(Duration::as_secs_f64),
+        "end": end,
+        "exit_code": status.and_then(|status| status.code()),
+        "signal": status.and_then(|status| status.signal()),
+    })
 }
 
 fn node(host: &HostReport) -> Value {

@@ -1,7 +1,7 @@
 //! Commands beside the near one: of routers, and of the far host.
 
 use super::POLL_INTERVAL;
-use super::output::PrefixedOutput;
+use crate::net::prefixed_output::PrefixedOutput;
 use crate::problems::{Failure, print_error_line};
 use hopline_linux::Namespace;
 use std::os::unix::process::CommandExt;

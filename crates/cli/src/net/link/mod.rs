@@ -1,7 +1,6 @@
 //! `hopline link`.
 
 mod auxiliary;
-mod output;
 mod summary;
 mod traces;
 
@@ -12,6 +11,8 @@ use crate::net::main_command::{await_end, exit_code};
 use crate::problems::{Failure, print_error_line};
 use auxiliary::AuxiliaryCommand;
 use hopline_config::source::Problem;
+#[cfg(test)]
+pub(super) use hopline_link::Condition;
 use hopline_link::{DelayDistribution, Emulation, Side};
 use hopline_linux::{Namespace, Network, netns};
 use hopline_tools::link::{EndConfig, EndRole, NamespaceLink, Setup};
@@ -21,6 +22,8 @@ use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::time::Duration;
 use summary::Verdict;
+#[cfg(test)]
+pub(super) use traces::replay;
 
 /// Advice if namespaces can be created but interfaces cannot.
 const TUN_HELP: &str = "run it as root, or let its user open /dev/net/tun: `modprobe tun`, `chmod 666 /dev/net/tun`; a container needs \
@@ -46,7 +49,10 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
         NearResult::NotStarted
     } else {
         let mut child = start(args, &link, link.host(Side::A), near_command(args))?;
-        NearResult::Ended(await_end(&mut child, || _ = auxiliary::any_failed(&mut beside))?)
+        NearResult::Ended(await_end(&mut child, || {
+            auxiliary::any_failed(&mut beside);
+            Ok(())
+        })?)
     };
     // State before the other commands are stopped: a server may fail just because its client has ended.
     let has_failed = beside.iter().any(AuxiliaryCommand::is_reported_failed);

@@ -5,7 +5,8 @@ use hopline_config::source::{Origin, Problem, Source, nearest};
 use hopline_core::{Duration, Instant};
 use hopline_link::{Condition, Opportunities, TraceError, TraceLineError};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, Error as _, SeqAccess, Visitor};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
@@ -22,9 +23,13 @@ pub(super) fn rate_trace(path: &Path) -> Result<Opportunities, Problem> {
     opportunities(&Source::read(path)?)
 }
 
-/// Reads conditions over time.
-pub(super) fn replay(path: &Path) -> Result<Vec<Condition>, Problem> {
-    conditions(&Source::read(path)?)
+/// Reads conditions over time: of a file, or of the link in it that a name behind `#` chooses.
+pub(in crate::net) fn replay(path: &Path) -> Result<Vec<Condition>, Problem> {
+    let text = path.to_str().filter(|_| !path.exists());
+    match text.and_then(|text| text.rsplit_once('#')) {
+        Some((file, link)) => conditions(&Source::read(Path::new(file))?, Some(link)),
+        None => conditions(&Source::read(path)?, None),
+    }
 }
 
 const MAHIMAHI: &str = "each line has a whole number of milliseconds, at which up to 1500 bytes may leave, as in traces of mahimahi";
@@ -137,10 +142,16 @@ impl<'de> Deserialize<'de> for Conditions {
     }
 }
 
-fn conditions(source: &Arc<Source>) -> Result<Vec<Condition>, Problem> {
+/// Returns the conditions in a file, of this link if it has links by name.
+fn conditions(source: &Arc<Source>, link: Option<&str>) -> Result<Vec<Condition>, Problem> {
     let text = &source.text[byte_order_mark_len(&source.text)..];
-    let course = match text.trim_start().chars().next() {
-        Some('[' | '{') => of_json(source, text)?,
+    let course = match (text.trim_start().chars().next(), link) {
+        (Some('{'), _) => of_links(source, of_json(source, text)?, link)?,
+        (_, Some(link)) => {
+            return Err(Problem::new(format!("{} has no links by name, and no `{link}`", source.name))
+                .help("`hopline emulate --record` writes files that have them"));
+        }
+        (Some('['), None) => of_json(source, text)?,
         _ => of_csv(source)?,
     };
     if course.0.is_empty() {
@@ -150,7 +161,33 @@ fn conditions(source: &Arc<Source>) -> Result<Vec<Condition>, Problem> {
     Ok(course.0)
 }
 
-fn of_json(source: &Arc<Source>, text: &str) -> Result<Conditions, Problem> {
+/// Returns the conditions of the link called `link`, or of the only one.
+fn of_links(
+    source: &Source,
+    mut links: BTreeMap<String, Conditions>,
+    link: Option<&str>,
+) -> Result<Conditions, Problem> {
+    let names: Vec<String> = links.keys().cloned().collect();
+    let known = || format!("the links are {}", names.join(", "));
+    let name = match (link, &*names) {
+        (Some(link), _) => link,
+        (None, [only]) => only,
+        (None, []) => return Err(Problem::new(format!("{}: there is no link", source.name))),
+        (None, [first, ..]) => {
+            let several = format!("{} has {} links", source.name, names.len());
+            return Err(Problem::new(several).help(format!(
+                "choose one: {}#{first}; {}",
+                source.name,
+                known()
+            )));
+        }
+    };
+    links
+        .remove(name)
+        .ok_or_else(|| Problem::new(format!("{}: there is no link `{name}`", source.name)).help(known()))
+}
+
+fn of_json<T: DeserializeOwned>(source: &Arc<Source>, text: &str) -> Result<T, Problem> {
     serde_json::from_str(text).map_err(|error| {
         let mark = source.text.len() - text.len();
         let line: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
@@ -240,10 +277,10 @@ mod tests {
             "\u{feff}# from a drive\r\nloss; time_s; delay_ms\r\n0; 0; 20\r\n\r\n0.05; 1.5;\r\n",
             r#"[{"time_s": 0, "delay_ms": 20, "loss": 0}, {"loss": 0.05, "time_s": 1.5}]"#,
         ] {
-            assert_eq!(conditions(&source(text)).unwrap(), expected[..2], "{text}");
+            assert_eq!(conditions(&source(text), None).unwrap(), expected[..2], "{text}");
         }
         let text = "time_s,delay_ms,loss,rate_mbps\n0,20,0,\n1.5,,0.05,\n3,80,,2\n";
-        assert_eq!(conditions(&source(text)).unwrap(), expected);
+        assert_eq!(conditions(&source(text), None).unwrap(), expected);
     }
 
     #[test]
@@ -260,7 +297,7 @@ mod tests {
             ("time_s,rate_mbps\n0,0\n", "file:2:3: 0: `rate_mbps` is from 0.000001 to 1000000 Mb/s"),
             ("time_s,delay_ms\n0,nan\n", "file:2:3: NaN: `delay_ms` is from 0 to 86400000 milliseconds"),
         ] {
-            let problem = conditions(&source(text)).unwrap_err().to_string();
+            let problem = conditions(&source(text), None).unwrap_err().to_string();
             assert!(problem.starts_with(expected), "{problem}");
         }
         for (text, place, words) in [
@@ -269,13 +306,15 @@ mod tests {
             ("[{\"time\": 0}]", "file:1:8:", "unknown field `time`"),
             ("[{\"loss\": 0}]", "file:1:12:", "missing field `time_s`"),
             ("[{", "file:1:2:", "EOF"),
-            ("{}", "file:1:1:", "expected a list of objects"),
+            ("{\"a\": 1}", "file:1:7:", "expected a list of objects"),
         ] {
-            let problem = conditions(&source(text)).unwrap_err().to_string();
+            let problem = conditions(&source(text), None).unwrap_err().to_string();
             assert!(problem.starts_with(place) && problem.contains(words), "{problem}");
         }
         for text in ["", "time_s\n", "[]"] {
-            assert!(conditions(&source(text)).unwrap_err().to_string().starts_with("file: there is no row"));
+            assert!(
+                conditions(&source(text), None).unwrap_err().to_string().starts_with("file: there is no row")
+            );
         }
     }
 

@@ -1,4 +1,4 @@
-//! Output of the commands that run with the near one.
+//! Output of commands that run beside the main one.
 
 use crate::net::children::KILL_DELAY;
 use crate::problems::{Failure, print_error_line};
@@ -11,17 +11,19 @@ use std::time::Duration;
 const MAX_LINE: u64 = 64 * 1024;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Thread that passes the output of a command to stderr, so that only the near command writes to stdout.
+/// Thread that passes the output of a command to stderr, so that only the main command writes to stdout.
 pub(super) struct PrefixedOutput(JoinHandle<()>);
 
 impl PrefixedOutput {
     /// Starts to pass on the output of `command`, with the prefix `name`. The command has no input: stdin belongs to the
-    /// near command.
-    pub(super) fn of(name: &'static str, command: &mut Command) -> Result<Self, Failure> {
+    /// main command.
+    pub(super) fn of(name: &str, command: &mut Command) -> Result<Self, Failure> {
         let failed = |e: std::io::Error| Failure::Other(format!("listening to the {name} command: {e}"));
         let (heard, said) = std::io::pipe().map_err(failed)?;
         command.stdin(Stdio::null()).stdout(said.try_clone().map_err(failed)?).stderr(said);
-        let listening = thread::Builder::new().name(name.into()).spawn(move || copy_lines(name, heard));
+        let prefix = name.to_owned();
+        let listening =
+            thread::Builder::new().name("output".into()).spawn(move || copy_lines(&prefix, heard));
         Ok(Self(listening.map_err(failed)?))
     }
 

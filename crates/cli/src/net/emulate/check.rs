@@ -1,0 +1,48 @@
+//! Networks that cannot be emulated.
+
+use crate::commands::run::find_node;
+use hopline_config::source::Problem;
+use hopline_core::NodeId;
+use hopline_emulate::MAX_NODES;
+use hopline_lab::Spec;
+use hopline_scenario::Program;
+use std::collections::BTreeSet;
+
+/// Returns the nodes that programs can enter, those of these names or all, after a check that the network can be emulated.
+pub(super) fn network(
+    spec: &Spec,
+    names: &[String],
+    programs: &[Program],
+) -> Result<BTreeSet<NodeId>, Problem> {
+    let nodes: BTreeSet<NodeId> = match names {
+        [] => (0..spec.nodes.len() as u32).map(NodeId).collect(),
+        names => names.iter().map(|name| find_node("--node", name, spec)).collect::<Result<_, _>>()?,
+    };
+    if nodes.len() > MAX_NODES {
+        let count = nodes.len();
+        return Err(Problem::new(format!("{count} nodes are too many to emulate: at most {MAX_NODES}"))
+            .help("--node chooses those for programs; `hopline run` simulates networks of any size"));
+    }
+    if let Some(program) = programs.iter().find(|program| !nodes.contains(&program.node)) {
+        let node = &spec.nodes[program.node.index()].name;
+        return Err(Problem::new(format!(
+            "program `{}` is at `{node}`, which --node does not choose",
+            program.name
+        ))
+        .at(&program.origin)
+        .help(format!("--node {node} in addition, or --set program=[]")));
+    }
+    if spec.cells.is_some() {
+        return Err(Problem::new(
+            "[cells] cannot be emulated: hosts that move between base stations are simulated alone",
+        )
+        .help("leave out [cells] and [[mobile]]"));
+    }
+    if spec.routing.has_agents() && !spec.flows.is_empty() {
+        return Err(Problem::new(
+            "simulated flows have no routes: emulated nodes run no simulated routing protocol",
+        )
+        .help("--set routing.protocol=static, or leave out [[flow]] and run a routing daemon at the nodes"));
+    }
+    Ok(nodes)
+}

@@ -1,0 +1,173 @@
+//! Results of an emulation in the form of the lab's: flows of programs stand beside simulated ones.
+
+use crate::commands::experiment;
+use crate::problems::Failure;
+use hopline_core::{Duration, Instant, NodeId};
+use hopline_emulate::{FlowProtocol, RealFlow, Report};
+use hopline_lab::animation::Animation;
+use hopline_lab::description::Description;
+use hopline_lab::map::Map;
+use hopline_lab::metrics::Level;
+use hopline_lab::plan::{Keep, KeepNodes, KeepPairs, KeepSeries};
+use hopline_lab::record::CompletedRun;
+use hopline_lab::{Comparison, Plan, Run, Scenario, Spec};
+use hopline_sim::outcome::Outcome;
+use hopline_sim::spec::{FlowLabels, FlowSpec, Traffic, Transport};
+use hopline_transport::tcp::Config;
+use std::net::SocketAddr;
+
+/// Kind of the flows of programs, where those of scenarios have `bulk` or `cbr`.
+const KIND: &str = "program";
+/// Most flows of programs with series: those with the most data.
+const MAX_SERIES: usize = 100;
+
+/// Metrics of a flow that its packets show. Only its endpoints know the others.
+const MEASURED: [&str; 24] = [
+    "goodput_bps",
+    "bytes_received",
+    "longest_silence_s",
+    "segments_sent",
+    "segments_received",
+    "retransmissions",
+    "rtx_index_pct",
+    "spurious_rtx",
+    "spurious_rtx_pct",
+    "packets_sent",
+    "packets_received",
+    "delivery_pct",
+    "packet_loss_pct",
+    "delay_mean_s",
+    "delay_p50_s",
+    "delay_p95_s",
+    "delay_p99_s",
+    "delay_max_s",
+    "jitter_mean_s",
+    "hops_mean",
+    "back_packets_sent",
+    "back_packet_loss_pct",
+    "back_delay_mean_s",
+    "warm_up_s",
+];
+
+/// Metrics of several flows that only endpoints know.
+const UNMEASURED: [&str; 5] =
+    ["timeouts", "spurious_timeouts", "spurious_recoveries", "rack_losses", "tail_probes"];
+
+/// An emulation as a run of the lab.
+pub(super) struct Emulated {
+    /// The network, with the flows of programs behind its own. It lasts as long as the emulation did.
+    pub(super) spec: Spec,
+    /// The run.
+    pub(super) done: CompletedRun,
+}
+
+impl Emulated {
+    /// Returns the run number `number` of `spec`.
+    pub(super) fn of(spec: &Spec, number: u64, report: &Report) -> Self {
+        let mut spec = Spec { duration: report.outcome.sim_time, ..spec.clone() };
+        let mut outcome = report.outcome.clone();
+        let simulated = spec.flows.len();
+        for flow in &report.flows.flows {
+            spec.flows.push(flow_spec(&spec, flow));
+            outcome.flows.push(flow.outcome.clone());
+        }
+        let mut done = completed(&spec, number, report, outcome);
+        for (ends, flow) in done.flows[simulated..].iter_mut().zip(&report.flows.flows) {
+            for (end, node, address) in
+                [(&mut ends.src, flow.nodes[0], flow.src), (&mut ends.dst, flow.nodes[1], flow.dst)]
+            {
+                if node.is_none() {
+                    *end = address.ip().to_string();
+                }
+            }
+        }
+        if simulated < done.flows.len() {
+            leave_out_unmeasured(&mut done, simulated);
+        }
+        Self { spec, done }
+    }
+}
+
+impl Emulated {
+    /// Returns the report of run number `number` of `scenario`.
+    pub(super) fn page(
+        &self,
+        scenario: &Scenario,
+        number: u64,
+        animation: Option<Animation>,
+    ) -> Result<String, Failure> {
+        let plan = Plan::new(scenario, &[])?;
+        let description = Description::of_run(&plan, experiment::command(), number)?;
+        let (flows, map) = (self.done.flows.clone(), Map::of(&self.spec));
+        let description = Description { flows, map, duration_s: rounded(self.done.sim_s), ..description };
+        let mut comparison = Comparison::of_run(description, number, self.done.clone());
+        comparison.points[0].animation = animation;
+        Ok(experiment::page(&comparison))
+    }
+}
+
+/// Returns seconds to the millisecond: the length of an emulation is no number of a file.
+fn rounded(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
+}
+
+fn completed(spec: &Spec, number: u64, report: &Report, outcome: Outcome) -> CompletedRun {
+    let wall_s = outcome.sim_time.as_secs_f64();
+    let run = Run { outcome, cpu_s: report.cpu_time.as_secs_f64(), wall_s };
+    let keep = Keep { series: KeepSeries::All, nodes: KeepNodes::Keep, pairs: KeepPairs::Drop };
+    CompletedRun::of(spec, &run, number, keep)
+}
+
+/// Removes metrics that were not measured, and the series of small flows. The first `simulated` flows are simulated.
+fn leave_out_unmeasured(done: &mut CompletedRun, simulated: usize) {
+    let real = &done.flows[simulated..];
+    done.metrics.retain(|value| match value.metric.level() {
+        Level::Flow if real.iter().any(|flow| flow.id == value.subject) => {
+            MEASURED.contains(&value.metric.name)
+        }
+        Level::Group if value.subject == KIND => !UNMEASURED.contains(&value.metric.name),
+        Level::Run if simulated == 0 => !UNMEASURED.contains(&value.metric.name),
+        _ => true,
+    });
+    let mut bytes: Vec<u64> = done.series[simulated..]
+        .iter()
+        .map(|series| series.bytes_received.last().copied().unwrap_or(0))
+        .collect();
+    bytes.sort_unstable_by(|a, b| b.cmp(a));
+    let least = bytes.get(MAX_SERIES).copied();
+    let mut number = 0;
+    done.series.retain_mut(|series| {
+        number += 1;
+        // The window of a connection is not seen.
+        series.segment_bytes = if number > simulated { 0 } else { series.segment_bytes };
+        number <= simulated
+            || least.is_none_or(|least| series.bytes_received.last().is_some_and(|&b| b > least))
+    });
+}
+
+fn flow_spec(spec: &Spec, flow: &RealFlow) -> FlowSpec {
+    let (transport, traffic) = match flow.protocol {
+        FlowProtocol::Tcp => ("tcp", Traffic::Bulk { over: Transport::Tcp(Config::modern()), bytes: None }),
+        FlowProtocol::Udp => ("udp", Traffic::Cbr { packet_bytes: 1, interval: Duration::from_secs(1) }),
+    };
+    let [src, dst] = [flow.src, flow.dst].map(|end| end_name(spec, end));
+    // An end without a node is named by its address.
+    let [from, to] = [0, 1].map(|end| flow.nodes[end].or(flow.nodes[1 - end]).unwrap_or(NodeId(0)));
+    FlowSpec {
+        name: format!("{transport} {src} > {dst}"),
+        src: from,
+        dst: to,
+        start: flow.outcome.counting_since,
+        stop: Instant::FAR_FUTURE,
+        traffic,
+        end_transports: [None, None],
+        labels: FlowLabels { transport: transport.into(), kind: KIND.into(), class: String::new() },
+    }
+}
+
+/// Returns an end with the name of the node that has had its address from the start, or as it is.
+fn end_name(spec: &Spec, end: SocketAddr) -> String {
+    let SocketAddr::V4(v4) = end else { return end.to_string() };
+    let node = NodeId::from_ipv4(*v4.ip()).and_then(|node| spec.nodes.get(node.index()));
+    node.map_or_else(|| end.to_string(), |node| format!("{}:{}", node.name, end.port()))
+}

@@ -1,0 +1,71 @@
+//! Observers of the simulated network of an emulation. They run in the thread of its events.
+
+use crate::flows::FlowTracker;
+use crate::links::LinkRecorder;
+use crate::writer::BlockSink;
+use hopline_core::{Instant, NodeId};
+use hopline_sim::trace::{CaptureFilter, PcapTracer, TraceEvent};
+use hopline_sim::{Spec, Tracer};
+use std::fmt;
+use std::io;
+
+/// What is observed besides flows.
+#[derive(Debug, Default)]
+pub struct Observation {
+    /// Capture of the frames of some nodes, and where it is written.
+    pub capture: Option<(BlockSink, CaptureFilter)>,
+    /// Whether delay and loss of links are measured.
+    pub links: LinkMeasurement,
+    /// Further observers.
+    pub others: Vec<Observer>,
+}
+
+/// Whether delay and loss of links are measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkMeasurement {
+    /// They are not.
+    #[default]
+    Off,
+    /// They are.
+    On,
+}
+
+/// Callback for each event of the simulated network. It must not block.
+pub struct Observer(pub Box<dyn FnMut(Instant, NodeId, TraceEvent<'_>) + Send>);
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Observer")
+    }
+}
+
+/// All observers of a network.
+pub(crate) struct Observers {
+    pub(crate) flows: FlowTracker,
+    pub(crate) capture: Option<PcapTracer<BlockSink>>,
+    pub(crate) links: Option<LinkRecorder>,
+    others: Vec<Observer>,
+}
+
+impl Observers {
+    pub(crate) fn new(spec: &Spec, observed: Observation) -> io::Result<Self> {
+        let capture = observed.capture;
+        Ok(Self {
+            flows: FlowTracker::new(spec),
+            capture: capture.map(|(sink, nodes)| PcapTracer::with_filter(sink, spec, &nodes)).transpose()?,
+            links: (observed.links == LinkMeasurement::On).then(LinkRecorder::default),
+            others: observed.others,
+        })
+    }
+}
+
+impl Tracer for Observers {
+    fn trace(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        self.flows.trace(now, node, event);
+        self.capture.trace(now, node, event);
+        self.links.trace(now, node, event);
+        for observer in &mut self.others {
+            observer.0(now, node, event);
+        }
+    }
+}
