@@ -63,6 +63,7 @@ pub(crate) fn tests() -> Vec<Test> {
         programs_run_beside_a_command_and_their_output_has_a_prefix,
         a_program_that_fails_fails_the_emulation,
         programs_that_cannot_run_are_refused_before_anything_runs,
+        an_interrupted_emulation_writes_its_results,
         flows_of_programs_stand_beside_simulated_ones_in_all_results,
         recorded_links_are_replayed,
         nodes_that_are_not_chosen_are_simulated_alone,
@@ -499,6 +500,10 @@ fn programs_that_cannot_run_are_refused_before_anything_runs() {
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{said}");
         assert!(said.contains(words), "{said}");
     }
+    let output =
+        hopline("emulate", CHAIN, &["--record", "/no/such/folder/x", "--", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--record: there is no folder /no/such/folder"), "{}", stderr(&output));
     let output = hopline("run", &program("n1", "true"), &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("`hopline emulate` runs them"), "{}", stderr(&output));
@@ -599,9 +604,12 @@ fn the_network_can_be_watched_on_a_page_of_this_machine() {
     let events = fetched(&address, "/events", "\"rows\":\"");
     assert!(events.contains("Content-Type: text/event-stream") && events.contains("\ndata: {"), "{events}");
     assert!(fetched(&address, "/other", "\r\n\r\n").starts_with("HTTP/1.1 404 "));
-    let following = thread::spawn(move || fetched(&address, "/events", "event: end"));
-    drop(child.stdin.take());
-    assert!(following.join().unwrap().contains("\"until\":"));
+    let ended = thread::scope(|scope| {
+        let following = scope.spawn(|| fetched(&address, "/events", "event: end"));
+        drop(child.stdin.take());
+        following.join().unwrap()
+    });
+    assert!(ended.contains("\"until\":"));
     assert_eq!(child.wait().unwrap().code(), Some(1), "the end of its input");
 }
 
@@ -621,4 +629,16 @@ fn nodes_that_are_not_chosen_are_simulated_alone() {
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains(words), "{}", stderr(&output));
     }
+}
+
+fn an_interrupted_emulation_writes_its_results() {
+    let scenario = format!("{CHAIN}[[program]]\nnode = \"n1\"\ncommand = [\"sleep\", \"75008\"]\n");
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results");
+    let mut child =
+        hopline("emulate", &scenario, &["--best-effort", "-o", results.to_str().unwrap()]).spawn().unwrap();
+    until("it runs", || runs("sleep 75008"));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(results.join("manifest.json").is_file() && !runs("sleep 75008"));
 }

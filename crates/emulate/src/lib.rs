@@ -22,7 +22,7 @@ pub use carrier::Progress;
 pub use flows::{FlowProtocol, RealFlow, RealFlows};
 pub use host::INTERFACE;
 pub use links::{LinkSecond, RecordedLink};
-pub use observers::{LinkMeasurement, Observation, Observer};
+pub use observers::{EventFunction, LinkMeasurement, Observation, Observer};
 pub use report::{HostReport, Report};
 pub use writer::{BackgroundWriter, BlockSink, background_writer};
 

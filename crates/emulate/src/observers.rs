@@ -9,29 +9,32 @@ use hopline_sim::{Spec, Tracer};
 use std::fmt;
 use std::io;
 
-/// What is observed besides flows.
+/// Observation besides that of flows.
 #[derive(Debug, Default)]
 pub struct Observation {
     /// Capture of the frames of some nodes, and where it is written.
     pub capture: Option<(BlockSink, CaptureFilter)>,
-    /// Whether delay and loss of links are measured.
+    /// Measurement of delay and loss of links.
     pub links: LinkMeasurement,
     /// Further observers.
     pub others: Vec<Observer>,
 }
 
-/// Whether delay and loss of links are measured.
+/// Measurement of delay and loss of links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkMeasurement {
-    /// They are not.
+    /// They are not measured.
     #[default]
     Off,
-    /// They are.
+    /// They are measured.
     On,
 }
 
+/// Function that receives each event of a network: time, node, event.
+pub type EventFunction = dyn FnMut(Instant, NodeId, TraceEvent<'_>) + Send;
+
 /// Callback for each event of the simulated network. It must not block.
-pub struct Observer(pub Box<dyn FnMut(Instant, NodeId, TraceEvent<'_>) + Send>);
+pub struct Observer(pub Box<EventFunction>);
 
 impl fmt::Debug for Observer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

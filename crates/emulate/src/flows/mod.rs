@@ -70,7 +70,7 @@ struct Passage {
     from: usize,
     arrival: Arrival,
     destination: IpAddr,
-    /// Node at whose kernel it is.
+    /// Node with the kernel that has it.
     at: Option<NodeId>,
     is_delivered: bool,
 }
@@ -93,7 +93,7 @@ pub struct RealFlow {
     pub dst: SocketAddr,
     /// Their nodes. `None`: no node has sent from this address.
     pub nodes: [Option<NodeId>; 2],
-    /// What was measured. Counters that only an endpoint knows, such as timeouts, are zero.
+    /// Measured counters. Those that only an endpoint knows, such as timeouts, are zero.
     pub outcome: FlowOutcome,
 }
 

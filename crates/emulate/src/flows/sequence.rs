@@ -42,7 +42,7 @@ impl SentSequence {
     }
 }
 
-/// What has arrived of a stream of bytes.
+/// Received ranges of a stream of bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReceivedBytes {
     /// Everything up to here.

@@ -31,7 +31,7 @@ impl std::fmt::Debug for LiveRecorder {
     }
 }
 
-/// What a recorder hands over.
+/// Receiver of the chunks of a recorder.
 #[derive(Debug)]
 pub struct LiveRecording {
     chunks: Receiver<RawChunk>,
@@ -98,7 +98,7 @@ pub struct WatchedNetwork {
     chunks: Receiver<RawChunk>,
 }
 
-/// What there is to show.
+/// News of a network that is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Watched {
     /// Events, as an object of JSON without line breaks.

@@ -7,6 +7,19 @@ use hopline_emulate::MAX_NODES;
 use hopline_lab::Spec;
 use hopline_scenario::Program;
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Checks that the files that options name can be made, before an emulation that may take hours.
+pub(super) fn folders(files: [(&str, &Option<PathBuf>); 2]) -> Result<(), Problem> {
+    for (option, file) in files {
+        let folder = file.as_deref().and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            return Err(Problem::new(format!("{option}: there is no folder {}", folder.display()))
+                .help("make it, or choose another file"));
+        }
+    }
+    Ok(())
+}
 
 /// Returns the nodes that programs can enter, those of these names or all, after a check that the network can be emulated.
 pub(super) fn network(

@@ -44,6 +44,7 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     let programs = scenario.programs(args.run)?;
     let at = check::network(&spec, &args.node, &programs)?;
     programs::check(&programs)?;
+    check::folders([("--json", &args.json), ("--record", &args.record)])?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let results = args.output.as_deref().map(|path| output::Directory::create(path, existing)).transpose()?;
     netns::enter_user_namespace().map_err(|e| Problem::new(e.to_string()))?;

@@ -1,4 +1,4 @@
-//! What is observed of an emulation besides flows, and the threads that store it.
+//! Observation of an emulation besides flows, and the threads that store it.
 
 use super::watch::Watch;
 use crate::commands::run::capture_nodes;

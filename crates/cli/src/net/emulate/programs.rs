@@ -140,7 +140,7 @@ impl<'a> Programs<'a> {
         Self { all: programs.into_iter().map(prepare).collect(), nodes, results, since: clock::now() }
     }
 
-    /// Starts and stops those whose time has come, and reports failures.
+    /// Starts and stops the programs that are due, and reports failures.
     pub(super) fn poll(&mut self) -> Result<(), Failure> {
         let now = self.since.elapsed();
         for one in &mut self.all {
