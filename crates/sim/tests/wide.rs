@@ -63,6 +63,17 @@ fn sixteen_flows_share_the_link_without_heavy_loss_at_every_queue_size() {
     }
 }
 
+/// After half a minute the least delay is measured anew, in a queue that is never empty.
+#[test]
+fn thirty_two_flows_with_three_packets_of_the_path_each_do_not_flood_it() {
+    let link = wired(2).link(link(0, 1, 10_000_000, Duration::from_millis(25), 42));
+    let spec = (0..32).fold(link, |spec, n| spec.bulk(0, 1, WIDE).from(0.25 * f64::from(n)));
+    let outcome = simulate(&spec.warmup(45.0).seconds(90), 1);
+    let (sent, jain) = (packets_sent_per_delivered(&outcome), jain(&outcome));
+    assert!(sent < 1.2, "{sent:.2} packets sent for one delivered");
+    assert!(jain > 0.5, "Jain {jain:.3}");
+}
+
 #[test]
 fn a_single_flow_detects_no_competing_traffic() {
     let slow = [(300, 25), (500, 5), (600, 5), (700, 5), (800, 25)];

@@ -302,9 +302,13 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
             // No packet without queueing delay for so long, despite the measurement: the path has changed.
             RoundOutcome::ProbeRtt if self.delays.base_age(now) > BASE_DELAY_LIFETIME => {
                 self.delays.clear_base();
+                self.control.on_base_delay_reset();
             }
             RoundOutcome::ProbeRtt => {}
-            RoundOutcome::PathChanged => self.delays.clear(),
+            RoundOutcome::PathChanged => {
+                self.delays.clear();
+                self.control.on_base_delay_reset();
+            }
         }
     }
 

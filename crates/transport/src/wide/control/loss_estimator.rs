@@ -205,6 +205,11 @@ impl LossEstimator {
         QueueLoss::Overflow
     }
 
+    /// Discards what was observed while the queue was short.
+    pub(super) const fn forget_path(&mut self) {
+        self.short_counts = [0.0; 2];
+    }
+
     /// Sets the baseline to a loss rate that is attributed to the path.
     pub(super) fn attribute_to_path(&mut self, share: f64) {
         self.baseline = share.min(MAX_PATH_LOSS);

@@ -86,6 +86,9 @@ const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 /// Least rate, packets per round trip. With one, and as many flows as the path holds packets, 1.8 to 2.2 packets are sent per delivered
 /// packet on the worst of 200 random networks, in place of 1.4 to 1.8.
 const MIN_PACKETS_PER_ROUND: f64 = 0.125;
+/// Consecutive round trips with losses above the baseline after which the flow sends no more than is delivered. With one, a flow beside
+/// CUBIC has 2 % less on 200 random networks.
+const LOSSY_ROUNDS: u32 = 2;
 /// Round trips before the first test of the losses. Own choice, not swept.
 const FIRST_LOSS_TEST: u32 = 8;
 
@@ -115,9 +118,11 @@ pub struct RateController {
     /// Round trips until the next test of the losses, and interval between tests.
     rounds_to_loss_test: u32,
     loss_test_interval: u32,
-    /// Rate that a loss test found too high, as of a policer, without a visible queue. Growth is slow near it.
+    /// Rate that losses without a visible queue showed to be too high, as at a policer. Growth is slow near it.
     policer_rate: f64,
     excess_losses: ExcessLosses,
+    /// Number of consecutive round trips with losses above the baseline.
+    lossy_rounds: u32,
     jitter: JitterEstimator,
     /// Longest recent queue.
     queue_maximum: QueueMaximum,
@@ -162,6 +167,7 @@ impl RateController {
             loss_test_interval: FIRST_LOSS_TEST,
             policer_rate: f64::INFINITY,
             excess_losses: ExcessLosses::No,
+            lossy_rounds: 0,
             jitter: JitterEstimator::default(),
             queue_maximum: QueueMaximum::default(),
             no_queue: false,
@@ -245,6 +251,11 @@ impl Controller for RateController {
         self.rate_before = 0.0;
     }
 
+    fn on_base_delay_reset(&mut self) {
+        self.queue_maximum = QueueMaximum::default();
+        self.losses.forget_path();
+    }
+
     fn restart(&mut self, now: Instant, next_number: u64) {
         self.rate /= 2.0;
         self.rounds_to_loss_test = FIRST_LOSS_TEST;
@@ -254,6 +265,7 @@ impl Controller for RateController {
         self.delivery_rates.clear();
         self.losses.reset_counts();
         self.jitter = JitterEstimator::default();
+        self.on_base_delay_reset();
         if self.is_beyond_first_burst() {
             self.state.enter(State::Startup {
                 guess: self.rate,
@@ -400,6 +412,7 @@ impl RateController {
         if self.half_round.has_samples() {
             self.half_round = HalfRound::new(ack.now);
         }
+        self.lossy_rounds = if self.losses.is_above_baseline() { self.lossy_rounds + 1 } else { 0 };
         let is_marked = core::mem::take(&mut self.is_marked);
         let mut has_path_changed = false;
         match *self.state.current() {
@@ -427,6 +440,7 @@ impl RateController {
                 // A test among many flows shows nothing.
                 Verdict::Excess(share) if !self.losses.is_path_observed() => {
                     self.rate = self.rate.min(self.sufficient_rate(share, sample.sent));
+                    self.policer_rate = self.rate;
                     self.reductions += 1;
                     self.reset_losses();
                     self.state.continue_cruise(1.0);
@@ -456,9 +470,10 @@ impl RateController {
     }
 
     /// Returns the highest rate that the recent delivery rate supports. The sum of the rates of all flows is then not
-    /// much above the rate of the link, even if flows misclassify congestive losses.
+    /// much above the rate of the link, even if flows misclassify congestive losses. While losses persist, a flow has no room to grow.
     fn highest_supported_rate(&self) -> f64 {
-        self.config.delivery_headroom * self.delivery_rates.get() / (1.0 - self.losses.baseline())
+        let headroom = if self.lossy_rounds < LOSSY_ROUNDS { self.config.delivery_headroom } else { 1.0 };
+        headroom * self.delivery_rates.get() / (1.0 - self.losses.baseline())
     }
 
     fn start_round(&mut self, now: Instant, next_number: u64) {

@@ -84,6 +84,10 @@ pub trait Controller: Debug + Send {
     /// Discards the samples after an outage, since they do not show the rate.
     fn discard_samples(&mut self);
 
+    /// Discards what queueing delays have shown: the least delay is measured anew, and a standing queue may count as none. The default
+    /// does nothing.
+    fn on_base_delay_reset(&mut self) {}
+
     /// Restarts on another path, or after a long outage. `next_number`: number of the next packet.
     fn restart(&mut self, now: Instant, next_number: u64);
 }
@@ -135,6 +139,10 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn discard_samples(&mut self) {
         (**self).discard_samples();
+    }
+
+    fn on_base_delay_reset(&mut self) {
+        (**self).on_base_delay_reset();
     }
 
     fn restart(&mut self, now: Instant, next_number: u64) {

@@ -86,6 +86,29 @@ fn large_losses_without_a_visible_queue_reduce_the_rate_by_their_share() {
     assert!(pace < LINK * 0.2, "{pace} of {LINK}");
 }
 
+/// A full queue looks like none once the least delay is measured in it.
+#[test]
+fn losses_are_no_longer_those_of_the_path_once_the_base_delay_is_measured_anew() {
+    let mut driver = Driver::cruising();
+    driver.acknowledge_for(MS(100), AckedPackets { delay: MS(2), ..AckedPackets::FOUR_PACKETS });
+    driver.acknowledge_for(MS(100), AckedPackets::FOUR_PACKETS);
+    driver.control.on_base_delay_reset();
+    driver.acknowledge_for(MS(2500), LOSSY);
+    assert!(driver.control.is_loss_below(0.11), "a tenth at most");
+    let pace = driver.control.pacing_rate().expect("paced");
+    assert!(pace < LINK * 0.2, "{pace} of {LINK}");
+}
+
+#[test]
+fn after_losses_without_a_queue_the_rate_grows_by_single_steps() {
+    let mut driver = Driver::cruising();
+    driver.acknowledge_for(MS(2500), LOSSY);
+    let reduced = driver.control.pacing_rate().expect("paced");
+    driver.acknowledge_for(MS(1000), AckedPackets::FOUR_PACKETS);
+    let pace = driver.control.pacing_rate().expect("paced");
+    assert!(reduced < pace && pace < LINK * 0.7, "{pace} of {LINK}, after {reduced}");
+}
+
 #[test]
 fn a_mark_reduces_the_rate_to_85_percent() {
     let mut driver = Driver::cruising();
