@@ -119,6 +119,16 @@ fn beside_cubic_in_a_drop_tail_queue_both_flows_get_their_share() {
     }
 }
 
+/// The queue of CUBIC shortens by itself, and a flow of a few packets does not see why.
+#[test]
+fn beside_cubic_over_a_long_round_trip_neither_starves() {
+    let path = link(0, 1, 10_000_000, Duration::from_millis(150), 250);
+    let spec = wired(2).link(path).bulk(0, 1, tcp::Config::linux()).bulk(0, 1, WIDE).from(3.0);
+    let outcome = simulate(&spec.warmup(40.0).seconds(100), 9);
+    let [cubic, wide] = [0, 1].map(|flow| goodput_bps(&outcome, flow));
+    assert!(cubic > 0.5 * 4.8e6 && wide > 0.5 * 4.8e6, "{cubic:.3e} and {wide:.3e} bit/s");
+}
+
 #[test]
 fn four_staggered_flows_become_fair() {
     let spec = (0..4).fold(wired(2).link(path()), |spec, n| spec.bulk(0, 1, WIDE).from(f64::from(n)));

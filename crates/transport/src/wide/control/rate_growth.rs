@@ -117,7 +117,7 @@ impl RateController {
         unit.min(self.config.growth_max * self.rate)
     }
 
-    fn has_small_flight(&self, srtt: Duration) -> bool {
+    pub(super) fn has_small_flight(&self, srtt: Duration) -> bool {
         self.rate * srtt.as_secs_f64() < SMALL_FLIGHT * self.packet_bytes
     }
 

@@ -117,7 +117,7 @@ impl RateController {
             }
         }
         self.competing.on_drain(was, (queue, left));
-        if self.competing.is_detected() {
+        if self.competing.is_detected() || self.is_starved(ack) {
             self.reset_losses();
             let packets = self.rate_before_drains.max(self.rate) * ack.srtt.as_secs_f64() / self.packet_bytes;
             let cubic = self.competitive_window.unwrap_or(CompetitiveWindow::new(ack.now, packets));
@@ -130,6 +130,12 @@ impl RateController {
         }
         self.resume_cruise();
         false
+    }
+
+    /// Returns whether other flows keep the queue full and leave this one few packets in flight. Its drains show nothing then: the queue
+    /// shortens when the others reduce their rates. But it was not empty even at a fifth of the rate.
+    fn is_starved(&self, ack: &AckSample) -> bool {
+        self.has_small_flight(ack.srtt) && ack.base_age > PROBE_RTT_INTERVAL.saturating_mul(2)
     }
 
     /// Returns the state of the queue in a round trip.
