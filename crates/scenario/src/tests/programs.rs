@@ -7,7 +7,7 @@ use crate::user_defined::ScenarioUse;
 /// Returns the programs of an emulation of `CHAIN` without its flow, and `text`.
 fn programs(text: &str) -> Result<Vec<Program>, Problems> {
     let text = format!("{}{text}", CHAIN.split("[[flow]]").next().unwrap());
-    let source = Arc::new(Source { name: "test.toml".into(), text: text.into() });
+    let source = Arc::new(Source { name: "test.toml".into(), text });
     let scenario = Scenario::unchecked(source, Path::new("").into(), CustomAlgorithms::default())?;
     let scenario = Scenario { used_for: ScenarioUse::Emulation, ..scenario }.with(&[])?;
     assert!(scenario.spec(1)?.flows.is_empty());
