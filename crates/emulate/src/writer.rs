@@ -101,20 +101,31 @@ mod tests {
 
     /// Keeps what is written, once it is opened.
     #[derive(Clone, Default)]
-    struct Disk(Arc<(Mutex<(bool, Vec<u8>)>, Condvar)>);
+    struct Disk(Arc<DiskState>);
+
+    #[derive(Default)]
+    struct DiskState {
+        /// `None` until it is opened.
+        content: Mutex<Option<Vec<u8>>>,
+        opened: Condvar,
+    }
 
     impl Disk {
         fn open(&self) {
-            self.0.0.lock().unwrap().0 = true;
-            self.0.1.notify_all();
+            *self.0.content.lock().unwrap() = Some(Vec::new());
+            self.0.opened.notify_all();
+        }
+
+        fn content(&self) -> Vec<u8> {
+            self.0.content.lock().unwrap().clone().unwrap()
         }
     }
 
     impl Write for Disk {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let state = self.0.0.lock().unwrap();
-            let mut state = self.0.1.wait_while(state, |state| !state.0).unwrap();
-            state.1.extend_from_slice(bytes);
+            let content = self.0.content.lock().unwrap();
+            let mut content = self.0.opened.wait_while(content, |content| content.is_none()).unwrap();
+            content.as_mut().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -132,7 +143,7 @@ mod tests {
         blocks.chunks(1000).for_each(|block| sink.write_all(block).unwrap());
         drop(sink);
         assert_eq!(writer.finish().unwrap(), 0);
-        assert!(disk.0.0.lock().unwrap().1 == blocks);
+        assert!(disk.content() == blocks);
     }
 
     #[test]
@@ -146,7 +157,7 @@ mod tests {
         drop(sink);
         disk.open();
         let lost = writer.finish().unwrap();
-        let written = disk.0.0.lock().unwrap().1.len() as u64;
+        let written = disk.content().len() as u64;
         assert!(lost > 0);
         assert_eq!(written, 1000 * (blocks - lost));
     }
