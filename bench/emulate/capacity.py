@@ -19,6 +19,9 @@ import threading
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from page import put_into  # noqa: E402
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PROGRAM = Path(os.environ.get("HOPLINE", ROOT / "target" / "release" / "hopline"))
@@ -139,14 +142,6 @@ def table(names):
     return "\n".join(lines + [row(name) for name in names])
 
 
-def put_into(path, text):
-    before, mark, rest = path.read_text(encoding="utf-8").partition(MARK)
-    if not mark:
-        sys.exit(f"{path}: no {MARK}")
-    _, _, after = rest.partition(MARK)
-    path.write_text(f"{before}{MARK}\n\n{text}\n\n{MARK}{after}", encoding="utf-8")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", action="append", choices=CASES, help="this network alone; may be repeated")
@@ -154,7 +149,7 @@ def main():
     arguments = parser.parse_args()
     text = table(arguments.case or CASES)
     if arguments.write:
-        put_into(arguments.write, text)
+        put_into(arguments.write, MARK, text)
     print(text)
 
 

@@ -22,6 +22,9 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from page import put_into  # noqa: E402
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PROGRAM = Path(os.environ.get("HOPLINE", ROOT / "target" / "dist" / "hopline"))
@@ -157,14 +160,6 @@ def table(version, theirs, own):
     return "\n".join(lines + [text for text, _ in rows])
 
 
-def put_into(path, text):
-    before, mark, rest = path.read_text(encoding="utf-8").partition(MARK)
-    if not mark:
-        sys.exit(f"{path}: no {MARK}")
-    _, _, after = rest.partition(MARK)
-    path.write_text(f"{before}{MARK}\n\n{text}\n\n{MARK}{after}", encoding="utf-8")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--measure", action="store_true", help="run the kernel anew")
@@ -176,7 +171,7 @@ def main():
     version, theirs = kernels_runs()
     text = table(version, theirs, measured(ours, os.cpu_count() or 1))
     if arguments.write:
-        put_into(arguments.write, text)
+        put_into(arguments.write, MARK, text)
     print(text)
 
 

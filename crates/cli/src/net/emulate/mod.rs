@@ -126,9 +126,9 @@ fn write(
 
 /// End of an emulation.
 enum MainEnd {
-    /// That of its command.
+    /// The command has ended.
     OfCommand(ExitStatus),
-    /// Its time is over, or it was interrupted.
+    /// The time of the emulation is over, or it was interrupted.
     OfTime,
 }
 
