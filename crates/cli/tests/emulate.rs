@@ -7,11 +7,12 @@ mod programs;
 use hopline_harness::{Need, Test, tests};
 use hopline_testkit::namespace::LINK;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio, exit};
+use std::process::{Child, Command, Output, Stdio, exit};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -63,14 +64,18 @@ pub(crate) fn tests() -> Vec<Test> {
         programs_run_beside_a_command_and_their_output_has_a_prefix,
         a_program_that_fails_fails_the_emulation,
         programs_that_cannot_run_are_refused_before_anything_runs,
-        an_interrupted_emulation_writes_its_results,
+        an_emulation_that_is_told_to_end_writes_its_results,
+        what_a_killed_emulation_leaves_is_removed_by_the_next_one,
         flows_of_programs_stand_beside_simulated_ones_in_all_results,
         recorded_links_are_replayed,
         nodes_that_are_not_chosen_are_simulated_alone,
         the_network_can_be_watched_on_a_page_of_this_machine,
     );
     let names = tests!([LINK, Need::Mounts, Need::Program("getent")]; names_of_nodes_resolve);
-    let without_tun = tests!([LINK, Need::Mounts]; without_a_tun_device_the_remedy_is_printed);
+    let without_tun = tests!([LINK, Need::Mounts];
+        without_a_tun_device_the_remedy_is_printed,
+        a_full_disk_ends_the_emulation_and_leaves_nothing,
+    );
     let without_root = tests!([LINK, Need::Program("setpriv"), Need::Program("unshare"), USER_NAMESPACES];
         without_root_a_user_namespace_is_used,
         without_root_and_user_namespaces_the_remedy_is_printed,
@@ -110,7 +115,7 @@ fn ask() -> ! {
     for number in 0..tries {
         socket.send_to(&[number; 100], peer).unwrap();
         let mut buffer = [0; 2000];
-        let mut sources = std::collections::BTreeSet::new();
+        let mut sources = BTreeSet::new();
         while let Ok((100, from)) = socket.recv_from(&mut buffer) {
             sources.insert(from.ip().to_string());
         }
@@ -500,10 +505,15 @@ fn programs_that_cannot_run_are_refused_before_anything_runs() {
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{said}");
         assert!(said.contains(words), "{said}");
     }
-    let output =
-        hopline("emulate", CHAIN, &["--record", "/no/such/folder/x", "--", "true"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("--record: there is no folder /no/such/folder"), "{}", stderr(&output));
+    for (option, place, words) in [
+        ("--record", "/no/such/folder/x", "--record: there is no folder /no/such/folder"),
+        ("--json", "/", "--json: / is a folder"),
+    ] {
+        let output = hopline("emulate", CHAIN, &[option, place, "--", "echo", "run"]).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
     let output = hopline("run", &program("n1", "true"), &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("`hopline emulate` runs them"), "{}", stderr(&output));
@@ -631,14 +641,64 @@ fn nodes_that_are_not_chosen_are_simulated_alone() {
     }
 }
 
-fn an_interrupted_emulation_writes_its_results() {
+fn an_emulation_that_is_told_to_end_writes_its_results() {
     let scenario = format!("{CHAIN}[[program]]\nnode = \"n1\"\ncommand = [\"sleep\", \"75008\"]\n");
+    // Without a command, and with one.
+    for (signal, command, code) in
+        [("INT", &[][..], 130), ("TERM", &[], 130), ("TERM", &["--", "sleep", "75009"], 128 + 15)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let [results, json] = ["results", "summary.json"].map(|name| folder.path().join(name));
+        let options = ["--best-effort", "-o", results.to_str().unwrap(), "--json", json.to_str().unwrap()];
+        let mut emulation = hopline("emulate", &scenario, &[&options[..], command].concat());
+        let child = emulation.stderr(Stdio::piped()).spawn().unwrap();
+        until("it runs", || runs("sleep 75008"));
+        send(signal, &child);
+        let output = child.wait_with_output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{signal}: {said}");
+        assert!(said.contains("4 nodes, ") && said.contains("program p0 at n1: stopped"), "{said}");
+        assert!(results.join("manifest.json").is_file() && json.is_file());
+        assert!(!runs("sleep 75008") && !runs("sleep 75009"));
+    }
+}
+
+/// Sends a signal to a process.
+fn send(signal: &str, to: &Child) {
+    let mut kill = Command::new("kill");
+    assert!(kill.args([&format!("-{signal}"), &to.id().to_string()]).status().unwrap().success());
+}
+
+fn what_a_killed_emulation_leaves_is_removed_by_the_next_one() {
     let folder = tempfile::tempdir().unwrap();
-    let results = folder.path().join("results");
-    let mut child =
-        hopline("emulate", &scenario, &["--best-effort", "-o", results.to_str().unwrap()]).spawn().unwrap();
-    until("it runs", || runs("sleep 75008"));
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(results.join("manifest.json").is_file() && !runs("sleep 75008"));
+    let results = folder.path().join("results").display().to_string();
+    let options = ["--best-effort", "-o", &results, "--pcap"];
+    let start = |seconds| hopline("emulate", CHAIN, &[&options[..], &["--", "sleep", seconds]].concat());
+    let mut killed = start("75010").stderr(Stdio::null()).spawn().unwrap();
+    until("it runs", || runs("sleep 75010"));
+    send("KILL", &killed);
+    killed.wait().unwrap();
+    fs::create_dir(folder.path().join(".hopline-mine")).unwrap();
+    let names = || {
+        let entries = fs::read_dir(folder.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<BTreeSet<_>>()
+    };
+    assert!(names().iter().any(|name| name.starts_with(".hopline-draft-")), "{:?}", names());
+    assert_eq!(start("0").output().unwrap().status.code(), Some(0));
+    assert_eq!(names(), [".hopline-mine", "results"].map(String::from).into());
+}
+
+fn a_full_disk_ends_the_emulation_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = format!("{CHAIN}[[flow]]\nsrc = \"n2\"\ndst = \"n3\"\n");
+    let script = "mount -t tmpfs -o size=64k none $DISK && { $HOPLINE emulate $FILE -o $DISK/results --pcap -- sleep 75011; \
+                  echo $? $(ls -A $DISK); }";
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--map-root-user", "--mount", "sh", "-c", script]).env("FILE", file(&scenario));
+    unshare.env("DISK", folder.path()).env("HOPLINE", env!("CARGO_BIN_EXE_hopline")).env("NO_COLOR", "1");
+    let output = unshare.output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(stdout(&output), "1\n", "{said}");
+    assert!(said.contains("/results/run.pcapng: No space left on device"), "{said}");
+    assert!(!runs("sleep 75011"));
 }

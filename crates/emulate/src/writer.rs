@@ -83,6 +83,12 @@ impl Drop for BlockSink {
 }
 
 impl BackgroundWriter {
+    /// Returns whether it writes no more: the sink was dropped, or writing has failed.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
     /// Waits until everything is written, after the sink was dropped. Returns the number of blocks that were lost since
     /// the disk was too slow.
     ///
@@ -163,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_disk_is_reported_at_the_end() {
+    fn an_error_of_the_disk_is_noticed_at_once() {
         struct Full;
         impl Write for Full {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -175,7 +181,8 @@ mod tests {
             }
         }
         let (mut sink, writer) = background_writer(Full).unwrap();
-        for _ in 0..100 {
+        assert!(!writer.has_ended());
+        while !writer.has_ended() {
             sink.write_all(&[0; 10_000]).unwrap();
         }
         drop(sink);

@@ -1,5 +1,6 @@
 //! Atomic output of a directory: it appears complete or not at all.
 
+use super::draft::Draft;
 use super::error::{Existing, OutputError};
 use super::file::{folder_of, without_draft};
 use super::names::{FORMAT, MANIFEST};
@@ -8,7 +9,6 @@ use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ pub struct Directory {
     target: PathBuf,
     existing: Existing,
     /// Draft; removed with everything in it unless it becomes the target.
-    draft: TempDir,
+    draft: Draft,
     /// Folders on the path to it that were missing. Dropped after the draft.
     folders: Folders,
 }
@@ -54,7 +54,7 @@ impl Drop for Folders {
 }
 
 impl Directory {
-    /// Prepares to write `target`.
+    /// Prepares to write `target`. Drafts of processes that were killed are removed from its folder.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Directory {
         check(&target, existing)?;
         let parent = folder_of(&target);
         let folders = Folders::make(parent)?;
-        let draft = tempfile::Builder::new().prefix(".hopline-").tempdir_in(parent);
+        let draft = Draft::create_in(parent);
         let draft = draft.map_err(|error| OutputError::at(&target)(without_draft(error)))?;
         Ok(Self { target, existing, draft, folders })
     }
@@ -86,7 +86,13 @@ impl Directory {
 
     /// Returns the error of a file of this directory.
     pub(super) fn file_error(&self, name: &str, error: io::Error) -> OutputError {
-        OutputError::Io { path: self.target.join(name), error }
+        OutputError::Io { path: self.place(name), error }
+    }
+
+    /// Returns the path that a file will have when the directory is finished.
+    #[must_use]
+    pub fn place(&self, name: &str) -> PathBuf {
+        self.target.join(name)
     }
 
     /// Returns the folder in which the files are, until they are moved to their place.
@@ -126,7 +132,6 @@ impl Directory {
             exchange(self.draft.path(), &self.target).map_err(OutputError::at(&self.target))
         } else {
             fs::rename(self.draft.path(), &self.target).map_err(OutputError::at(&self.target))?;
-            let _moved_away = self.draft.keep();
             self.folders.keep();
             Ok(())
         }

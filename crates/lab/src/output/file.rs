@@ -31,6 +31,15 @@ pub fn write_file(
     })
 }
 
+/// Checks that a file can be made beside `target`, so that it can be written later.
+///
+/// # Errors
+///
+/// Errors of the file system.
+pub fn check_file(target: &Path) -> Result<(), OutputError> {
+    empty_draft(target).map(drop).map_err(OutputError::at(target))
+}
+
 /// Writes `target` in the same way, replacing any existing file.
 pub(crate) fn replace_file(
     target: &Path,

@@ -1,9 +1,10 @@
 //! Result directories: manifest.json, flows.csv, series.csv, and trace files; directories of qlog files.
 //!
 //! A directory is written under another name beside its place and renamed at the end: an interruption or a
-//! full disk leaves nothing behind.
+//! full disk leaves nothing behind, and what a killed process leaves is removed by the next one.
 
 mod directory;
+mod draft;
 mod error;
 mod file;
 mod movements;
@@ -14,7 +15,7 @@ mod tables;
 pub use directory::{Directory, check_directory};
 pub use error::{Existing, OutputError};
 pub(crate) use file::replace_file;
-pub use file::write_file;
+pub use file::{check_file, write_file};
 pub use hopline_sim::trace::CaptureFilter;
 pub use movements::movements;
 pub use names::{CAPTURE, FLOWMON, FLOWS, FORMAT, MANIFEST, NEIGHBORHOODS, NS2_TRACE, SERIES};

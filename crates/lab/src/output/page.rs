@@ -1,7 +1,7 @@
 //! File of an HTML report.
 
 use super::OutputError;
-use super::file::{empty_draft, replace_file};
+use super::file::{check_file, replace_file};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -37,13 +37,13 @@ impl ReportFile {
     /// If another file is there, or no file can be made there.
     pub fn check(&self) -> Result<(), OutputError> {
         match std::fs::metadata(&self.path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => self.check_folder(),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => check_file(&self.path),
             Err(error) => Err(OutputError::at(&self.path)(error)),
             Ok(found) if found.is_dir() => Err(OutputError::WrongKind {
                 target: self.path.clone(),
                 why: "it is a directory; --report takes a file",
             }),
-            Ok(_) if self.is_report() => self.check_folder(),
+            Ok(_) if self.is_report() => check_file(&self.path),
             Ok(_) => Err(OutputError::Foreign {
                 target: self.path.clone(),
                 why: "it is not a report of hopline; choose another name with --report".to_owned(),
@@ -59,10 +59,6 @@ impl ReportFile {
     pub fn write(&self, html: &str) -> Result<(), OutputError> {
         self.check()?;
         replace_file(&self.path, |file| file.write_all(html.as_bytes())).map_err(OutputError::at(&self.path))
-    }
-
-    fn check_folder(&self) -> Result<(), OutputError> {
-        empty_draft(&self.path).map(drop).map_err(OutputError::at(&self.path))
     }
 
     fn is_report(&self) -> bool {

@@ -1,21 +1,33 @@
 //! Networks that cannot be emulated.
 
 use crate::commands::run::find_node;
+use crate::problems::Failure;
 use hopline_config::source::Problem;
 use hopline_core::NodeId;
 use hopline_emulate::MAX_NODES;
 use hopline_lab::Spec;
+use hopline_lab::output::check_file;
 use hopline_scenario::Program;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
 /// Checks that the files that options name can be made, before an emulation that may take hours.
-pub(super) fn folders(files: [(&str, &Option<PathBuf>); 2]) -> Result<(), Problem> {
+pub(super) fn files(files: [(&str, &Option<PathBuf>); 2]) -> Result<(), Failure> {
     for (option, file) in files {
-        let folder = file.as_deref().and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
+        let Some(file) = file else { continue };
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-            return Err(Problem::new(format!("{option}: there is no folder {}", folder.display()))
-                .help("make it, or choose another file"));
+            let problem = Problem::new(format!("{option}: there is no folder {}", folder.display()));
+            return Err(problem.help("make it, or choose another file").into());
+        }
+        match fs::metadata(file) {
+            Ok(found) if found.is_dir() => {
+                let problem = Problem::new(format!("{option}: {} is a folder", file.display()));
+                return Err(problem.help("choose a file").into());
+            }
+            Ok(found) if !found.is_file() => {} // a device or a pipe
+            _ => check_file(file)?,
         }
     }
     Ok(())

@@ -19,17 +19,17 @@ use crate::problems::{Failure, INTERRUPTED, print_error_line};
 use directory::{Directory, Entry};
 use hopline_config::source::{Problem, nearest};
 use hopline_emulate::{Emulation, KernelRoutes, Report};
-use hopline_lab::Scenario;
-use hopline_lab::output::{self, Existing};
+use hopline_lab::output::{self, Existing, OutputError};
+use hopline_lab::{Interrupted, Scenario};
 use hopline_linux::{Namespace, netns};
 use live_line::LiveLine;
 use observation::Observers;
 use programs::{ProgramResult, Programs};
 use results::Emulated;
-use std::env;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
+use std::{env, fs};
 
 /// Advice if namespaces can be created but interfaces cannot.
 const TUN_HELP: &str = "run it as root, or let its user open /dev/net/tun: `modprobe tun`, `chmod 666 /dev/net/tun`; a container needs \
@@ -44,12 +44,14 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     let programs = scenario.programs(args.run)?;
     let at = check::network(&spec, &args.node, &programs)?;
     programs::check(&programs)?;
-    check::folders([("--json", &args.json), ("--record", &args.record)])?;
+    check::files([("--json", &args.json), ("--record", &args.record)])?;
+    netns::enter_user_namespace().map_err(|e| Problem::new(e.to_string()))?;
+    // Only now: a process with several threads cannot enter one. Ctrl-C at a terminal also reaches the command, which gets
+    // time to end.
+    console::catch_interrupts()?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let results = args.output.as_deref().map(|path| output::Directory::create(path, existing)).transpose()?;
-    netns::enter_user_namespace().map_err(|e| Problem::new(e.to_string()))?;
-    // Only now: a process with several threads cannot enter one.
-    let (observers, observation) = Observers::start(args, &scenario, &spec, results.as_ref())?;
+    let (mut observers, observation) = Observers::start(args, &scenario, &spec, results.as_ref())?;
     let routes = match args.no_routes || spec.routing.has_agents() {
         true => KernelRoutes::Neighbours,
         false => KernelRoutes::Shortest,
@@ -61,8 +63,9 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
         }
     })?;
     let nodes = Directory::publish(&emulation).map_err(|e| Failure::Other(e.to_string()))?;
-    // Ctrl-C at a terminal also reaches the command, which gets time to end.
-    console::catch_interrupts()?;
+    if console::interrupted() {
+        return Err(Interrupted.into());
+    }
     let children = Children::adopt();
     let length = (args.command.is_empty() && !programs.is_empty()).then_some(spec.duration);
     let mut programs = Programs::new(programs, &spec, &nodes, results.as_ref());
@@ -74,6 +77,7 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
             has_stopped = true;
             print_error_line("error: the emulated network has stopped");
         }
+        observers.check()?;
         programs.poll()
     };
     let end = match length {
@@ -103,13 +107,12 @@ fn write(
     observers: Observers,
     (results, page): (Option<output::Directory>, Option<ReportFile>),
 ) -> Result<(), Failure> {
-    let file = |place: &Option<PathBuf>, text: &dyn Fn() -> String| match place {
-        Some(place) => std::fs::write(place, text())
-            .map_err(|e| Failure::Other(format!("writing {}: {e}", place.display()))),
-        None => Ok(()),
-    };
-    file(&args.json, &|| summary::json(report, programs, emulated))?;
-    file(&args.record, &|| record::json(&emulated.spec, &report.links))?;
+    if let Some(place) = &args.json {
+        write_text(place, &summary::json(report, programs, emulated))?;
+    }
+    if let Some(place) = &args.record {
+        write_text(place, &record::json(&emulated.spec, &report.links))?;
+    }
     let (extras, recording) = observers.finish()?;
     if let (Some(directory), Some(path)) = (results, &args.output) {
         output::write(&directory, scenario, args.run, &emulated.done, &extras)?;
@@ -122,6 +125,16 @@ fn write(
         print_error_line(&format!("report in {}", path.display()));
     }
     Ok(())
+}
+
+/// Writes a file, which replaces an earlier one when it is complete.
+fn write_text(place: &Path, text: &str) -> Result<(), OutputError> {
+    let is_file = fs::symlink_metadata(place).map_or(true, |found| found.is_file());
+    if is_file {
+        return output::write_file(place, Existing::Replace, |file| file.write_all(text.as_bytes()));
+    }
+    // A device or a pipe, or a link to one.
+    fs::write(place, text).map_err(|error| OutputError::Io { path: place.to_owned(), error })
 }
 
 /// End of an emulation.

@@ -7,18 +7,25 @@ use crate::problems::{Failure, print_error_line};
 use hopline_emulate::{BackgroundWriter, LinkMeasurement, Observation, Observer, background_writer};
 use hopline_lab::animation::{self, CollectedRecording, LiveRecorder, Window};
 use hopline_lab::map::Map;
-use hopline_lab::output::{CAPTURE, Directory, Extra};
+use hopline_lab::output::{CAPTURE, Directory, Extra, OutputError};
 use hopline_lab::{Scenario, Spec, report};
 use hopline_sim::Tracer;
 use std::io;
+use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
 /// Threads that take what the thread of the events observes.
 pub(super) struct Observers {
     pub(super) extras: Vec<Extra>,
-    capture: Option<BackgroundWriter>,
+    capture: Option<Capture>,
     recording: Option<JoinHandle<CollectedRecording>>,
     watch: Option<Watch>,
+}
+
+/// A capture that is being written.
+struct Capture {
+    place: PathBuf,
+    writer: BackgroundWriter,
 }
 
 impl Observers {
@@ -37,7 +44,7 @@ impl Observers {
         if let (Some(directory), Some(nodes)) = (results, capture_nodes(args.pcap, &args.pcap_node, spec)?) {
             let (sink, writer) = background_writer(directory.file(CAPTURE)?).map_err(cannot_start)?;
             observation.capture = Some((sink, nodes.clone()));
-            all.capture = Some(writer);
+            all.capture = Some(Capture { place: directory.place(CAPTURE), writer });
             all.extras.push(Extra::Capture(nodes));
         }
         if let Some(port) = args.watch {
@@ -55,20 +62,33 @@ impl Observers {
         Ok((all, observation))
     }
 
+    /// Returns the error of a capture that cannot go on, such as a full disk.
+    pub(super) fn check(&mut self) -> Result<(), Failure> {
+        let ended = self.capture.take_if(|capture| capture.writer.has_ended());
+        ended.map_or(Ok(()), Capture::finish)
+    }
+
     /// Waits until all is stored, after the emulation has ended.
     pub(super) fn finish(self) -> Result<(Vec<Extra>, Option<CollectedRecording>), Failure> {
         if let Some(watch) = self.watch {
             watch.end();
         }
-        if let Some(writer) = self.capture {
-            let lost = writer.finish().map_err(|e| Failure::Other(format!("writing {CAPTURE}: {e}")))?;
-            if lost > 0 {
-                print_error_line(&format!(
-                    "warning: {CAPTURE} lacks {lost} frames, since the disk was too slow; --pcap-node captures fewer"
-                ));
-            }
-        }
+        self.capture.map(Capture::finish).transpose()?;
         Ok((self.extras, self.recording.and_then(|thread| thread.join().ok())))
+    }
+}
+
+impl Capture {
+    /// Waits until it is written.
+    fn finish(self) -> Result<(), Failure> {
+        let Self { place: path, writer } = self;
+        let lost = writer.finish().map_err(|error| OutputError::Io { path, error })?;
+        if lost > 0 {
+            print_error_line(&format!(
+                "warning: {CAPTURE} lacks {lost} frames, since the disk was too slow; --pcap-node captures fewer"
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -36,6 +36,35 @@ fn an_abandoned_directory_leaves_nothing() {
     assert!(names(folder.path()).is_empty());
 }
 
+#[cfg(unix)]
+#[test]
+fn drafts_of_killed_processes_are_removed_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let in_use = Directory::create(&folder.path().join("a"), Existing::Refuse).unwrap();
+    in_use.write("text", |f| f.write_all(b"hello")).unwrap();
+    for name in [".hopline-draft-killed", ".hopline-part-0", ".hopline-mine", "folder"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+        fs::write(folder.path().join(name).join("run.pcapng"), "half").unwrap();
+    }
+    std::os::unix::fs::symlink(folder.path().join("folder"), folder.path().join(".hopline-draft-link"))
+        .unwrap();
+    fs::write(folder.path().join(".hopline-draft-file"), "text").unwrap();
+    write(&folder.path().join("b"), Existing::Refuse, "").unwrap();
+    in_use.finish().unwrap();
+    let left = [
+        ".hopline-draft-file",
+        ".hopline-draft-link",
+        ".hopline-mine",
+        ".hopline-part-0",
+        "a",
+        "b",
+        "folder",
+    ];
+    assert_eq!(names(folder.path()), left);
+    assert_eq!(names(&folder.path().join("a")), ["text"]);
+    assert_eq!(names(&folder.path().join("folder")), ["run.pcapng"]);
+}
+
 #[test]
 fn an_existing_directory_is_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
