@@ -75,6 +75,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let without_tun = tests!([LINK, Need::Mounts];
         without_a_tun_device_the_remedy_is_printed,
         a_full_disk_ends_the_emulation_and_leaves_nothing,
+        settings_that_are_read_only_in_a_container_are_made_writable_at_nodes,
     );
     let without_root = tests!([LINK, Need::Program("setpriv"), Need::Program("unshare"), USER_NAMESPACES];
         without_root_a_user_namespace_is_used,
@@ -381,6 +382,17 @@ fn without_a_tun_device_the_remedy_is_printed() {
     let said = stderr(&output);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{said}");
     assert!(said.contains("opening /dev/net/tun") && said.contains("modprobe tun"), "{said}");
+}
+
+fn settings_that_are_read_only_in_a_container_are_made_writable_at_nodes() {
+    let script = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && \
+                  ! (echo 1 > /proc/sys/net/ipv4/ip_forward) 2> /dev/null && \
+                  $HOPLINE emulate $FILE --best-effort -- $HOPLINE exec n1 -- sh -c '\
+                  cat /proc/sys/net/ipv4/ip_forward; echo 0 > /proc/sys/net/ipv4/ip_forward && echo changed'";
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--map-root-user", "--mount", "sh", "-c", script]).env("FILE", file(CHAIN));
+    unshare.env("HOPLINE", env!("CARGO_BIN_EXE_hopline"));
+    assert_eq!(printed(&unshare.output().unwrap()), "1\nchanged\n");
 }
 
 fn without_root_a_user_namespace_is_used() {

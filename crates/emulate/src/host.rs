@@ -1,7 +1,7 @@
 //! Hosts of an emulation: a network namespace with a TAP interface for each node.
 
 use hopline_core::NodeId;
-use hopline_linux::{Error, Interface, Namespace, Network, Tap};
+use hopline_linux::{Error, Interface, Namespace, Network, Tap, netns};
 use hopline_wire::dot11::MacAddr;
 use std::fs;
 
@@ -60,6 +60,7 @@ impl Host {
 
 /// Creates the interface of a node in the namespace of this thread.
 fn interface(node: NodeId) -> Result<Tap, Error> {
+    netns::make_settings_writable()?;
     for (name, value) in SETTINGS {
         set(name, value)?;
     }

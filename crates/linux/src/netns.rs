@@ -3,8 +3,9 @@
 use crate::error::Error;
 use crate::interface::Interface;
 use crate::sys;
+use rustix::fs::{StatVfsMountFlags, statvfs};
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, mount_remount, unmount,
 };
 use rustix::process::{getgid, getuid};
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, capabilities, move_into_link_name_space};
@@ -134,9 +135,7 @@ pub fn replace_hosts_file(contents: &[u8]) -> Result<(), Error> {
     const FOLDER: &str = "/tmp";
     let failed = |doing: &'static str| move |e: io::Error| Error::new(doing, e);
     let draft = format!("{FOLDER}/hosts");
-    sys::leave_mount_namespace().map_err(failed("making a mount namespace (unshare CLONE_NEWNS)"))?;
-    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    mount_change("/", private).map_err(|e| Error::new("making mounts private", e))?;
+    own_mounts()?;
     mount("tmpfs", FOLDER, "tmpfs", MountFlags::empty(), None)
         .map_err(|e| Error::new("mounting a tmpfs", e))?;
     let bound = fs::write(&draft, contents)
@@ -145,6 +144,29 @@ pub fn replace_hosts_file(contents: &[u8]) -> Result<(), Error> {
     // The file stays, as it is mounted elsewhere.
     unmount(FOLDER, UnmountFlags::DETACH).map_err(|e| Error::new("unmounting a tmpfs", e))?;
     bound
+}
+
+/// Makes the kernel's settings below `/proc/sys` writable for this thread and the programs that it starts, where they are
+/// read-only, as in containers. The thread gets a mount namespace of its own then.
+///
+/// # Errors
+/// [`Error::Unavailable`] without `CAP_SYS_ADMIN`, or if the container forbids mounts.
+pub fn make_settings_writable() -> Result<(), Error> {
+    const SETTINGS: &str = "/proc/sys";
+    if statvfs(SETTINGS).is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::RDONLY)) {
+        own_mounts()?;
+        mount_remount(SETTINGS, MountFlags::BIND, "")
+            .map_err(|e| Error::new(format!("making {SETTINGS} writable"), e))?;
+    }
+    Ok(())
+}
+
+/// Gives this thread a mount namespace of its own, from which nothing spreads.
+fn own_mounts() -> Result<(), Error> {
+    sys::leave_mount_namespace()
+        .map_err(|e| Error::new("making a mount namespace (unshare CLONE_NEWNS)", e))?;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private).map_err(|e| Error::new("making mounts private", e))
 }
 
 fn run_in_thread<T: Send>(what: impl FnOnce() -> T + Send) -> Result<T, Error> {

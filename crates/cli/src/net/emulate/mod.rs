@@ -177,8 +177,9 @@ pub(crate) fn enter(args: &ExecArgs) -> Result<(), Failure> {
         Problem::new(format!("node {} cannot be entered: {e}", args.node))
             .help("run it as root, or in the command that `hopline emulate` runs")
     })?;
-    // Where mounts are not permitted, names do not resolve.
+    // Where mounts are not permitted, names do not resolve, and settings may be read-only.
     let _ = netns::replace_hosts_file(directory.hosts_file().as_bytes());
+    let _ = netns::make_settings_writable();
     let mut command = with_arguments(&args.command).expect("a command is required");
     directory.set_environment(&mut command);
     Err(cannot_start(&args.command[0], &command.exec()))
