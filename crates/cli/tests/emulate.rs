@@ -34,6 +34,11 @@ count = 4
 spacing_m = 200
 ";
 
+/// Returns the table of a node at a place, in metres. Further keys of it may follow.
+fn node(name: &str, x_m: i32, y_m: i32) -> String {
+    format!("[[node]]\nname = \"{name}\"\nx_m = {x_m}\ny_m = {y_m}\n")
+}
+
 /// Plays the role and ends the process, if this is the copy of the program that a test starts at a node.
 pub(crate) fn play_role() {
     match std::env::var(ROLE).as_deref() {
@@ -262,13 +267,17 @@ fn a_broadcast_reaches_the_neighbours_alone() {
 }
 
 fn a_node_that_walks_away_is_out_of_reach_until_it_is_back() {
-    let walk = "name = \"walk\"\nduration_s = 20\nradio.preset = \"ns2-wavelan\"\n\
-                [[node]]\nname = \"station\"\nx_m = 0\ny_m = 0\n\
-                [[node]]\nname = \"walker\"\nx_m = 100\ny_m = 0\nwaypoints = [\
-                { at_s = 3, x_m = 500, y_m = 0, speed_mps = 400 }, { at_s = 6, x_m = 100, y_m = 0, speed_mps = 400 }]\n";
+    let walk = [
+        "duration_s = 20\nradio.preset = \"ns2-wavelan\"\n",
+        &node("station", 0, 0),
+        &node("walker", 100, 0),
+        "waypoints = [{ at_s = 3, x_m = 500, y_m = 0, speed_mps = 400 }, \
+         { at_s = 6, x_m = 100, y_m = 0, speed_mps = 400 }]\n",
+    ]
+    .concat();
     let script = "answer walker; ask station $HOPLINE_WALKER; \
                   while TRIES=1 ask station $HOPLINE_WALKER > /dev/null; do :; done; echo gone; ask station $HOPLINE_WALKER";
-    let output = emulate(walk, &["--best-effort"], script).output().unwrap();
+    let output = emulate(&walk, &["--best-effort"], script).output().unwrap();
     assert_eq!(printed(&output), "10.0.0.2\ngone\n10.0.0.2\n");
 }
 

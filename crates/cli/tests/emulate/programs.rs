@@ -1,6 +1,6 @@
 //! Programs of other projects at the nodes of an emulation: from Debian's packages, unchanged.
 
-use super::{CHAIN, emulate, printed};
+use super::{CHAIN, emulate, node, printed};
 use hopline_harness::{Need, Test, tests};
 use hopline_testkit::namespace::LINK;
 use serde_json::Value;
@@ -29,83 +29,49 @@ count = 4
 spacing_m = 200
 ";
 
-/// Nodes from `a` over `walker` and `c` to `d`. The walker leaves again and again, as a busy machine may begin late.
-const WALKING_RELAY: &str = "\
-name = \"walking-relay\"
-duration_s = 60
-radio.preset = \"ns2-wavelan\"
-[[node]]
-name = \"a\"
-x_m = 0
-y_m = 0
-[[node]]
-name = \"walker\"
-x_m = 200
-y_m = 0
-waypoints = [
-    { at_s = 3, x_m = 200, y_m = -600, speed_mps = 1000 }, { at_s = 5, x_m = 200, y_m = 0, speed_mps = 1000 },
-    { at_s = 9, x_m = 200, y_m = -600, speed_mps = 1000 }, { at_s = 11, x_m = 200, y_m = 0, speed_mps = 1000 },
-    { at_s = 15, x_m = 200, y_m = -600, speed_mps = 1000 }, { at_s = 17, x_m = 200, y_m = 0, speed_mps = 1000 },
-    { at_s = 21, x_m = 200, y_m = -600, speed_mps = 1000 }, { at_s = 23, x_m = 200, y_m = 0, speed_mps = 1000 },
-    { at_s = 27, x_m = 200, y_m = -600, speed_mps = 1000 }, { at_s = 29, x_m = 200, y_m = 0, speed_mps = 1000 },
-]
-[[node]]
-name = \"c\"
-x_m = 400
-y_m = 0
-[[node]]
-name = \"d\"
-x_m = 600
-y_m = 0
-";
+/// Returns nodes from `a` over `walker` and `c` to `d`. The walker leaves again and again, as a busy machine may begin late.
+fn walking_relay() -> String {
+    let walk = (0..5).map(|walk| {
+        let (leaves, returns) = (3 + 6 * walk, 5 + 6 * walk);
+        format!(
+            "{{ at_s = {leaves}, x_m = 200, y_m = -600, speed_mps = 1000 }}, \
+             {{ at_s = {returns}, x_m = 200, y_m = 0, speed_mps = 1000 }}, "
+        )
+    });
+    [
+        "duration_s = 60\nradio.preset = \"ns2-wavelan\"\n",
+        &node("a", 0, 0),
+        &node("walker", 200, 0),
+        &format!("waypoints = [{}]\n", walk.collect::<String>()),
+        &node("c", 400, 0),
+        &node("d", 600, 0),
+    ]
+    .concat()
+}
 
-/// A mobile host that loses frames of its base station, which has no ACKs.
-const LOSSY_RADIO: &str = "\
-name = \"lossy-radio\"
-duration_s = 60
-radio.preset = \"dot11b\"
-mac.ack_policy = \"no-ack\"
-[[node]]
-name = \"base\"
-x_m = 0
-y_m = 0
-[[node]]
-name = \"mobile\"
-x_m = 100
-y_m = 0
-[[radio.loss]]
-from = \"base\"
-to = \"mobile\"
-model = \"packet\"
-packet_loss = 0.05
-";
+/// Returns a mobile host that loses frames of its base station, which has no ACKs.
+fn lossy_radio() -> String {
+    [
+        "duration_s = 60\nradio.preset = \"dot11b\"\nmac.ack_policy = \"no-ack\"\n",
+        &node("base", 0, 0),
+        &node("mobile", 100, 0),
+        "[[radio.loss]]\nfrom = \"base\"\nto = \"mobile\"\nmodel = \"packet\"\npacket_loss = 0.05\n",
+    ]
+    .concat()
+}
 
-/// Two ways from `a` to `d`: over `relay`, or over `b` and `c`.
-const TWO_WAYS: &str = "\
-name = \"two-ways\"
-duration_s = 60
-radio.preset = \"ns2-wavelan\"
-[[node]]
-name = \"a\"
-x_m = 0
-y_m = 0
-[[node]]
-name = \"relay\"
-x_m = 200
-y_m = 0
-[[node]]
-name = \"b\"
-x_m = 100
-y_m = 200
-[[node]]
-name = \"c\"
-x_m = 300
-y_m = 200
-[[node]]
-name = \"d\"
-x_m = 400
-y_m = 0
-";
+/// Returns two ways from `a` to `d`: over `relay`, or over `b` and `c`.
+fn two_ways() -> String {
+    [
+        "duration_s = 60\nradio.preset = \"ns2-wavelan\"\n",
+        &node("a", 0, 0),
+        &node("relay", 200, 0),
+        &node("b", 100, 200),
+        &node("c", 300, 200),
+        &node("d", 400, 0),
+    ]
+    .concat()
+}
 
 pub(super) fn tests() -> Vec<Test> {
     let ping = tests!([LINK, Need::Program("ping")];
@@ -188,7 +154,7 @@ fn iperf3_measures_tcp_and_udp_over_three_hops() {
 
 fn a_download_over_three_hops_survives_a_relay_that_walks_away_and_back() {
     let output = run(
-        WALKING_RELAY,
+        &walking_relay(),
         &[],
         "head -c 250000 /dev/urandom > file
          at d python3 -m http.server 80 --bind $HOPLINE_D > /dev/null 2>&1 &
@@ -223,7 +189,7 @@ fn a_mesh_of_babeld_heals_when_a_relay_fails() {
     // Over the relay there is one router between the ends, else there are two. Without -M 0 babeld prefers routes that it
     // has had for some seconds.
     let output = run(
-        TWO_WAYS,
+        &two_ways(),
         &["--no-routes"],
         "for node in relay a b c d; do
              at $node babeld -M 0 -I $node.pid -S $node.state \\
@@ -301,7 +267,7 @@ fn a_pair_of_gateways_carries_a_download() {
 fn snoop_at_a_base_station_repairs_losses_of_its_radio() {
     // The server is behind a cable at the base station: Snoop has to tell both sides apart by their interfaces.
     let output = run(
-        LOSSY_RADIO,
+        &lossy_radio(),
         &[],
         "head -c 500000 /dev/urandom > file
          hopline exec base -- unshare --net sh -c 'touch there; until ip link set eth0 up; do sleep 0.1; done
