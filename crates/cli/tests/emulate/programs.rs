@@ -84,6 +84,7 @@ pub(super) fn tests() -> Vec<Test> {
     let mosquitto = tests!([LINK, Need::Program("mosquitto"), Need::Program("mosquitto_pub")];
         mqtt_messages_pass_a_broker_two_hops_away,
     );
+    let zenoh = tests!([LINK, ZENOH]; zenoh_messages_arrive_although_the_robot_leaves_for_a_while);
     let babeld = tests!([LINK, Need::Program("babeld"), Need::Program("ping"), Need::Program("ip")];
         a_mesh_of_babeld_heals_when_a_relay_fails,
     );
@@ -108,9 +109,16 @@ pub(super) fn tests() -> Vec<Test> {
         ];
         the_sim_of_quic_interop_joins_its_two_networks,
     );
-    let programs = [ping, iperf3, curl, mosquitto, babeld, wireguard, gateway, snoop, own, quic];
+    let programs = [ping, iperf3, curl, mosquitto, zenoh, babeld, wireguard, gateway, snoop, own, quic];
     programs.into_iter().flatten().collect()
 }
+
+/// Requirement of zenoh for Python.
+const ZENOH: Need = Need::Of(|| {
+    let tried = Command::new("python3").args(["-c", "import zenoh"]).output();
+    let has = tried.is_ok_and(|tried| tried.status.success());
+    (!has).then(|| "python3 has no module `zenoh`".into())
+});
 
 /// Returns what a script printed that succeeded.
 fn run(scenario: &str, options: &[&str], script: &str) -> String {
@@ -183,6 +191,23 @@ fn mqtt_messages_pass_a_broker_two_hops_away() {
          at n0 mosquitto_sub -h $HOPLINE_N2 -q 1 -t 'sensors/#' -C 3 -W 20 | sort",
     );
     assert_eq!(output, "value-1\nvalue-2\nvalue-3\n");
+}
+
+fn zenoh_messages_arrive_although_the_robot_leaves_for_a_while() {
+    let scenario = [
+        "duration_s = 60\nradio.preset = \"dot11b\"\n",
+        &node("station", 0, 0),
+        &node("robot", 100, 0),
+        "waypoints = [{ at_s = 2, x_m = 900, y_m = 0, speed_mps = 1000 }, \
+         { at_s = 3.5, x_m = 100, y_m = 0, speed_mps = 1000 }]\n",
+        "[[radio.loss]]\nfrom = \"robot\"\nto = \"station\"\nboth_ways = true\nmodel = \"packet\"\npacket_loss = 0.1\n",
+    ]
+    .concat();
+    let script = "at robot python3 $PROGRAMS/publish.py $HOPLINE_STATION & at station timeout 50 python3 $PROGRAMS/listen.py";
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/emulate");
+    let output = run(&scenario, &[], &format!("PROGRAMS={folder}\n{script}"));
+    let expected: String = (1..=40).map(|n| format!("position {n}\n")).collect();
+    assert_eq!(output, expected);
 }
 
 fn a_mesh_of_babeld_heals_when_a_relay_fails() {
