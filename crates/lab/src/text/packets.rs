@@ -1,6 +1,6 @@
 //! Text of flows as their packets show them, for a terminal.
 
-use super::table::{Align, render};
+use super::table::{Align, cell, render};
 use crate::metrics::Level;
 use crate::record::{CompletedRun, FlowEnds};
 
@@ -11,14 +11,13 @@ const MAX_ROWS: usize = 20;
 #[must_use]
 pub fn flows(done: &CompletedRun) -> String {
     let values = done.by_key();
-    let value = |flow: &FlowEnds, name| values.get(&(Level::Flow, flow.id.as_str(), name)).copied();
     let mut all: Vec<&FlowEnds> = done.flows.iter().collect();
     if all.is_empty() {
         return String::new();
     }
     all.sort_by(|a, b| {
-        let bytes = |flow| value(flow, "bytes_received").unwrap_or(0.0);
-        bytes(b).total_cmp(&bytes(a))
+        let bytes = |flow: &FlowEnds| values.get(&(Level::Flow, flow.id.as_str(), "bytes_received")).copied();
+        bytes(b).unwrap_or(0.0).total_cmp(&bytes(a).unwrap_or(0.0))
     });
     let header = [
         ("flow", Align::Left),
@@ -33,9 +32,7 @@ pub fn flows(done: &CompletedRun) -> String {
         ("95 % within ms", Align::Right),
     ];
     let row = |flow: &&FlowEnds| {
-        let cell = |name, factor: f64, digits: usize| {
-            value(flow, name).map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value * factor))
-        };
+        let cell = |name, factor, digits| cell(&values, (Level::Flow, &flow.id, name), factor, digits);
         let numbers = [
             cell("goodput_bps", 1e-3, 1),
             cell("bytes_received", 1e-3, 1),

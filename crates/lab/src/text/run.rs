@@ -1,6 +1,6 @@
 //! Text of a single run for a terminal.
 
-use super::table::{Align, kbps, render};
+use super::table::{Align, cell, kbps, render};
 use crate::comparison::GOODPUT;
 use crate::counted::count_text;
 use crate::metrics::Level;
@@ -175,9 +175,4 @@ pub fn nodes(spec: &Spec, values: &ByKey<'_>) -> String {
     };
     let rows: Vec<Vec<String>> = spec.nodes.iter().map(|node| row(&node.name)).collect();
     format!("\n{}", render(&header, &rows))
-}
-
-/// Returns a metric times `factor`, or a dash if it does not exist.
-fn cell(values: &ByKey<'_>, key: (Level, &str, &'static str), factor: f64, digits: usize) -> String {
-    values.get(&key).map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value * factor))
 }

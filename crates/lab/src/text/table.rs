@@ -1,5 +1,8 @@
 //! Plain text tables.
 
+use crate::metrics::Level;
+use crate::record::ByKey;
+
 /// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -36,6 +39,16 @@ pub fn render(header: &[(&str, Align)], rows: &[Vec<String>]) -> String {
 #[must_use]
 pub fn kbps(bps: f64) -> String {
     format!("{:.1}", bps / 1e3)
+}
+
+/// Returns a metric times `factor`, or a dash if it does not exist.
+pub(super) fn cell(
+    values: &ByKey<'_>,
+    key: (Level, &str, &'static str),
+    factor: f64,
+    digits: usize,
+) -> String {
+    values.get(&key).map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value * factor))
 }
 
 #[cfg(test)]
