@@ -14,7 +14,8 @@ use std::sync::Arc;
 fn shipped() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let folders = std::fs::read_dir(root).unwrap().map(|e| e.unwrap().path());
-    let mut files: Vec<PathBuf> = folders.filter(|p| p.is_dir()).map(|p| p.join("scenario.toml")).collect();
+    let files = folders.map(|p| p.join("scenario.toml"));
+    let mut files: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
     files.sort();
     files
 }

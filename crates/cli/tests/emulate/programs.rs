@@ -1,6 +1,6 @@
 //! Programs of other projects at the nodes of an emulation: from Debian's packages, unchanged.
 
-use super::{CHAIN, emulate, node, printed};
+use super::{CHAIN, emulate, node, printed, stderr};
 use hopline_harness::{Need, Test, tests};
 use hopline_testkit::namespace::LINK;
 use serde_json::Value;
@@ -78,6 +78,12 @@ pub(super) fn tests() -> Vec<Test> {
         pings_cross_three_hops_and_reach_ipv6_neighbours,
     );
     let iperf3 = tests!([LINK, Need::Program("iperf3")]; iperf3_measures_tcp_and_udp_over_three_hops);
+    let mesh = tests!([
+            LINK,
+            Need::Program("curl"), Need::Program("iperf3"), Need::Program("ping"), Need::Program("python3"),
+        ];
+        the_programs_of_the_readme_run,
+    );
     let curl = tests!([LINK, Need::Program("curl"), Need::Program("python3")];
         a_download_over_three_hops_survives_a_relay_that_walks_away_and_back,
     );
@@ -109,7 +115,7 @@ pub(super) fn tests() -> Vec<Test> {
         ];
         the_sim_of_quic_interop_joins_its_two_networks,
     );
-    let programs = [ping, iperf3, curl, mosquitto, zenoh, babeld, wireguard, gateway, snoop, own, quic];
+    let programs = [ping, iperf3, mesh, curl, mosquitto, zenoh, babeld, wireguard, gateway, snoop, own, quic];
     programs.into_iter().flatten().collect()
 }
 
@@ -158,6 +164,21 @@ fn iperf3_measures_tcp_and_udp_over_three_hops() {
     let datagrams = &udp["end"]["sum_received"];
     let [all, lost] = ["packets", "lost_packets"].map(|name| datagrams[name].as_u64().unwrap());
     assert!(all > lost && datagrams["jitter_ms"].is_number(), "{udp:#}");
+}
+
+fn the_programs_of_the_readme_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopline"));
+    command.args(["emulate", "scenarios/mesh/mesh.toml", "--best-effort", "--watch"]).current_dir(root);
+    // The minute of the file as five seconds.
+    command.args(["--set", "duration_s=5", "--set", "program.2.start_s=0.5", "--set", "program.4.start_s=2"]);
+    let output = command.output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.starts_with("watch it at http://127.0.0.1:"), "{said}");
+    assert!(said.contains("ping: 64 bytes from 10.0.0.4: icmp_seq=1 ttl=62 "), "{said}");
+    assert!(said.contains("program iperf3 at laptop: stopped after"), "{said}");
+    assert!(!said.contains("not started"), "{said}");
 }
 
 fn a_download_over_three_hops_survives_a_relay_that_walks_away_and_back() {
