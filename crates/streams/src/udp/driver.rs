@@ -10,7 +10,7 @@ use rustix::time::Timespec;
 use std::os::fd::AsFd;
 
 /// Batches read before timers are processed.
-const BATCHES: usize = 4;
+const BATCHES: usize = 1;
 
 pub(super) fn run(shared: &Shared<impl Protocol>) {
     // If it were late to a timer, it would send less than the rate allows.

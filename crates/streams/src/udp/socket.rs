@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// Requested socket buffer in each direction, in bytes; the kernel may grant less (`net.core.rmem_max`).
 const BUFFER: usize = 1 << 20;
 /// Datagrams, or GSO groups of datagrams, read by one system call.
-const BATCH: usize = 8;
+const BATCH: usize = 32;
 /// Maximum bytes of a GSO group.
 const MAX_GSO_BYTES: usize = 1 << 16;
 
