@@ -24,7 +24,7 @@
 //!                                 ▼                            or stay too long   │
 //!                            Competitive ─────────────────────────────────────────┘
 //!
-//! Every state but InitialWindow ──▶ Startup: long outage, or another path
+//! Every state but InitialWindow ──▶ Startup: long outage, another path, or a faster link
 //! ```
 //!
 //! | state | sends at | until |
@@ -40,11 +40,13 @@
 //!
 //! [`StateMachine::enter`] is the only place that assigns the state. [`state`] lists all transitions.
 
+mod busy_period;
 mod competing;
 mod competitive;
 mod jitter;
 mod link_rate;
 mod loss_estimator;
+mod marks;
 mod path_change;
 mod queue_maximum;
 mod rate_growth;
@@ -57,15 +59,17 @@ mod tests;
 use super::config::ControlConfig;
 use super::controller::{AckSample, Arrival, Controller, RoundOutcome, SendLimit};
 use super::rtt::DELAY_TOLERANCE;
+use busy_period::{BusyPeriod, Departure};
 use competing::CompetingTraffic;
 use competitive::CompetitiveWindow;
 use hopline_core::{Duration, Instant};
 use jitter::JitterEstimator;
 use link_rate::{LinkRateSampler, MaxFilter};
 use loss_estimator::{LossEstimator, Verdict};
+use marks::Marks;
 use path_change::PathChange;
 use queue_maximum::QueueMaximum;
-use samples::{ExcessLosses, HalfRound, LossEvidence, OldPacketsDrained, RateTrial, Round, RoundSample};
+use samples::{ExcessLosses, HalfRound, LossEvidence, OldPacketsDrained, Round, RoundSample};
 pub(super) use state::StateName;
 use state::{State, StateMachine};
 
@@ -118,7 +122,7 @@ pub struct RateController {
     /// Round trips until the next test of the losses, and interval between tests.
     rounds_to_loss_test: u32,
     loss_test_interval: u32,
-    /// Rate that losses without a visible queue showed to be too high, as at a policer. Growth is slow near it.
+    /// Rate that losses or marks without a visible queue showed to be too high, as at a policer. Growth is slow near it.
     policer_rate: f64,
     excess_losses: ExcessLosses,
     /// Number of consecutive round trips with losses above the baseline.
@@ -135,10 +139,9 @@ pub struct RateController {
     rate_before_drains: f64,
     /// CUBIC window of competitive mode.
     competitive_window: Option<CompetitiveWindow>,
-    /// `true` if packets were marked in the current round trip.
-    is_marked: bool,
-    /// First packet sent after the last reaction to marks.
-    first_sent_since_mark: u64,
+    marks: Marks,
+    /// Rate at which the queue empties.
+    busy_period: BusyPeriod,
     /// Limit to the sending of the packets that arrived last.
     last_limit: SendLimit,
     reductions: u64,
@@ -175,8 +178,8 @@ impl RateController {
             path_change: PathChange::default(),
             rate_before_drains: 0.0,
             competitive_window: None,
-            is_marked: false,
-            first_sent_since_mark: 0,
+            marks: Marks::new(),
+            busy_period: BusyPeriod::new(),
             last_limit: SendLimit::Path,
             reductions: 0,
         }
@@ -267,11 +270,7 @@ impl Controller for RateController {
         self.jitter = JitterEstimator::default();
         self.on_base_delay_reset();
         if self.is_beyond_first_burst() {
-            self.state.enter(State::Startup {
-                guess: self.rate,
-                gain: STARTUP_GAIN,
-                trial: RateTrial::starting_at(next_number),
-            });
+            self.enter_startup(self.rate, next_number);
         }
         self.start_round(now, next_number);
     }
@@ -312,7 +311,7 @@ impl RateController {
         if ack.limit == SendLimit::Application {
             self.round.limit = SendLimit::Application;
         }
-        self.is_marked |= ack.marks > 0;
+        self.marks.record(ack.marks);
         let Some((number, arrival, queue)) = newest else { return RoundOutcome::NotOver };
         self.sample_link_rate(arrival, ack);
         self.round.record_queue(queue);
@@ -330,6 +329,12 @@ impl RateController {
         }
         if ack.marks > 0 {
             self.on_mark(number, queue, ack);
+        }
+        if queue >= self.queue_low() {
+            let departure = Departure { at_us: arrival.at_us, delivered: self.delivered_bytes };
+            self.busy_period.record(departure, self.jitter.curvature());
+        } else if let Some(rate) = self.busy_period.end() {
+            self.on_empty_queue(rate, ack);
         }
         if self.half_round.is_over(ack.now, ack.srtt) {
             self.on_half_round(ack);
@@ -413,7 +418,7 @@ impl RateController {
             self.half_round = HalfRound::new(ack.now);
         }
         self.lossy_rounds = if self.losses.is_above_baseline() { self.lossy_rounds + 1 } else { 0 };
-        let is_marked = core::mem::take(&mut self.is_marked);
+        let is_marked = self.marks.on_round();
         let mut has_path_changed = false;
         match *self.state.current() {
             State::InitialWindow | State::Drain { .. } => {}

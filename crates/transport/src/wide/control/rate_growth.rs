@@ -10,7 +10,7 @@ use hopline_core::Duration;
 
 /// Largest first rate, as a multiple of the initial window per round trip. A higher estimate is not used, since a radio may
 /// hold packets up and deliver them together. Own choice, not swept.
-const MAX_FIRST_RATE: f64 = 16.0;
+pub(super) const MAX_FIRST_RATE: f64 = 16.0;
 /// Factor of the rate that a loss test found too high, with each increase of the rate: after 70 increases it has doubled,
 /// so that a path that has become faster is used. Own choice, not swept.
 const POLICER_RATE_GROWTH: f64 = 1.01;
@@ -32,12 +32,14 @@ impl RateController {
         let by_window = f64::from(first) * self.packet_bytes / ack.srtt.as_secs_f64().max(1e-6);
         let guess = self.sampler.burst_rate(3.0 * self.packet_bytes).unwrap_or(by_window);
         self.rate = (guess / 2.0).clamp(by_window / 2.0, by_window * MAX_FIRST_RATE);
-        self.state.enter(State::Startup {
-            guess,
-            gain: STARTUP_GAIN,
-            trial: RateTrial::starting_at(ack.next_number),
-        });
+        self.enter_startup(guess, ack.next_number);
         self.start_round(ack.now, ack.next_number);
+    }
+
+    /// Starts fast growth from the current rate. `guess`: estimate of the rate of the link.
+    pub(super) fn enter_startup(&mut self, guess: f64, next_number: u64) {
+        let trial = RateTrial::starting_at(next_number);
+        self.state.enter(State::Startup { guess, gain: STARTUP_GAIN, trial });
     }
 
     /// Continues the measurement at the current rate, and raises the rate once there is a result.

@@ -1,9 +1,11 @@
 //! Reactions to queueing delay and to losses above the baseline.
 
-use super::super::controller::{AckSample, Controller};
+use super::super::controller::{AckSample, Controller, SendLimit};
 use super::competing::{DrainReason, DrainStart, Queue};
 use super::competitive::{CUBIC, CompetitiveWindow, QueueLoss};
 use super::loss_estimator::{BaselineUpdates, Cause};
+use super::marks::Series;
+use super::rate_growth::MAX_FIRST_RATE;
 use super::samples::{LossEvidence, OldPacketsDrained, RoundSample};
 use super::state::State;
 use super::{FIRST_LOSS_TEST, PROBE_RTT_INTERVAL, RateController};
@@ -20,6 +22,9 @@ const LOSS_TEST_THRESHOLD: f64 = 0.03;
 const MAX_LOSS_TEST_INTERVAL: u32 = 512;
 /// Factor of the rate after ECN marks (RFC 8511 §3.1). With a smaller reduction, CUBIC with ECN gets a few hundredths of a link beside it.
 const MARK_FACTOR: f64 = 0.85;
+/// Ratio of the rate of the link to that of the flow above which the flow starts again. Growth in Cruise takes eight round trips for less.
+/// Own choice, not swept.
+const FASTER_LINK: f64 = 2.0;
 /// Least factor of the rate if the last drain brought no relief: that of CUBIC (RFC 9438 §4.6). Competing traffic may have filled the
 /// queue, and the rate that this flow measures is then what they leave of the link.
 const FUTILE_DRAIN_FACTOR: f64 = CUBIC.beta;
@@ -27,18 +32,26 @@ const FUTILE_DRAIN_FACTOR: f64 = CUBIC.beta;
 impl RateController {
     /// Reacts to ECN marks; packet `number` has arrived. Before the first estimate there is no rate to reduce, a drain is a reaction under
     /// way, and competitive mode reacts at the end of a round trip. While the base delay is measured, marks on packets sent before the last
-    /// reaction do not count.
+    /// reaction do not count, and without a queueing delay those that come soon after it. Near a rate that saturates the link and
+    /// is marked although the queue is short, growth is slow: the queue is too short for the overshoot of a fast one.
     pub(super) fn on_mark(&mut self, number: u64, queue: Duration, ack: &AckSample) {
         match self.state.current() {
             State::InitialWindow
             | State::Drain { .. }
             | State::EvaluateDrain { .. }
             | State::Competitive(_) => return,
-            State::ProbeRtt { .. } if number < self.first_sent_since_mark => return,
+            State::ProbeRtt { .. } if !self.marks.is_sent_since_reaction(number) => return,
+            _ if queue < self.queue_low() && !self.marks.is_due_without_queue() => return,
             _ => {}
         }
-        self.first_sent_since_mark = ack.next_number;
-        self.rate = self.rate.min(self.latest_link_rate.max(self.packet_bytes)) * MARK_FACTOR;
+        let marked_rate = self.rate_within_link();
+        let is_first = self.marks.on_reaction(ack.next_number) == Series::First;
+        let has_filled_link =
+            matches!(self.state.current(), State::Cruise { .. }) && self.sampler.is_saturated();
+        if is_first && has_filled_link && queue < self.queue_high() {
+            self.policer_rate = marked_rate;
+        }
+        self.rate = marked_rate * MARK_FACTOR;
         match self.state.current() {
             // The queue of the mark may be gone when its packet arrives.
             State::Startup { .. } | State::Cruise { .. } => {
@@ -53,16 +66,38 @@ impl RateController {
         }
     }
 
+    /// Reacts to a queue that has emptied at `link_rate`, or a higher rate. If the link is faster than this flow sends, it starts again at
+    /// half of that, as after the first burst.
+    pub(super) fn on_empty_queue(&mut self, link_rate: f64, ack: &AckSample) {
+        let is_path_limited = ack.limit == SendLimit::Path
+            && matches!(
+                self.state.current(),
+                State::Drain { .. } | State::EvaluateDrain { .. } | State::Cruise { .. }
+            );
+        if is_path_limited && link_rate > FASTER_LINK * self.rate {
+            self.reset_losses();
+            self.competing.reset();
+            let guess = link_rate.min(self.rate * MAX_FIRST_RATE);
+            self.rate = guess / 2.0;
+            self.enter_startup(guess, ack.next_number);
+        }
+    }
+
     /// Reacts to congestion: returns to the rate of the link, and below it until the queue has drained.
     pub(super) fn on_congestion(&mut self, ack: &AckSample, queue: Duration) {
         if self.competing.drains_without_relief() == 0 {
-            self.rate_before_drains = self.rate.min(self.latest_link_rate.max(self.packet_bytes));
+            self.rate_before_drains = self.rate_within_link();
         }
         let expected = queue + self.expected_queue_growth(ack);
         let is_futile = self.competing.drains_without_relief() > 0 && !self.losses.is_above_baseline();
         let least = if is_futile { self.rate * FUTILE_DRAIN_FACTOR } else { 0.0 };
         self.reduce(self.latest_link_rate.max(least));
         self.start_drain(DrainStart { reason: DrainReason::Congestion, queue, expected }, ack);
+    }
+
+    /// Returns the rate, or that of the link if that is known and lower.
+    fn rate_within_link(&self) -> f64 {
+        if self.latest_link_rate > 0.0 { self.rate.min(self.latest_link_rate) } else { self.rate }
     }
 
     /// Reduces the rate as a probe for competing traffic, after a short queue has stood for long.

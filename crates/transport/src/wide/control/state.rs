@@ -68,7 +68,7 @@ pub(in crate::wide) const TRANSITIONS: [Transition; 19] = {
         // Losses above the baseline, or a scheduled test.
         (Cruise, ProbeLoss),
         (ProbeLoss, Cruise),
-        // In every state but the first: a long outage, or another path.
+        // In every state but the first: a long outage, or another path; in Cruise and drains also a faster link.
         (Startup, Startup),
         (Cruise, Startup),
         (Drain, Startup),

@@ -37,29 +37,30 @@ fn trajectories_match_the_recorded_digests() {
         .into_iter()
         .map(|(name, bottleneck)| {
             let (sender, digest) = bulk(Config::DEFAULT, &bottleneck, AT(20), |_, _| {});
-            format!("{name}: {digest:016x}, {} reductions", sender.stats().reductions)
+            let delivered = sender.stats().bytes_acked as f64 / 1e6;
+            format!("{name}: {digest:016x}, {} reductions, {delivered:.1} MB", sender.stats().reductions)
         })
         .collect();
     assert_eq!(digests, EXPECTED);
 }
 
-/// Digest and number of reductions for each bottleneck.
+/// Digest, number of reductions and delivered data for each bottleneck.
 const EXPECTED: [&str; 17] = [
-    "clean: 0c7773b647578b12, 57 reductions",
-    "2 Mb/s, 100 ms: b4268b0d6ab271bd, 16 reductions",
-    "200 Mb/s, 2 ms: d903343e748362cd, 0 reductions",
-    "loss 1 %: 64d6b1a05aadc240, 59 reductions",
-    "loss 10 %: 534c7106543fc292, 57 reductions",
-    "loss 30 %: 1d29d9eb4ec2e390, 58 reductions",
-    "loss 60 %: d0091057326c0f33, 2 reductions",
-    "jitter: 6a2d709f3b4c7332, 43 reductions",
-    "jitter and loss: e580fcd1c15c925a, 49 reductions",
-    "marks: 1ce2079c998c4253, 28 reductions",
-    "no queue: c66205846229dcd5, 28 reductions",
-    "outage of 1 s: f41eda34bf52c421, 54 reductions",
-    "outage of 5 s: 443db86a39d647c5, 45 reductions",
-    "rates: 766f3cae6315f40c, 41 reductions",
-    "competing: f2109edcf4b7d5c7, 18 reductions",
-    "competing, short: 6074f93f1bcac993, 22 reductions",
-    "competing, loss: cec3c264de6e8696, 34 reductions",
+    "clean: 0c7773b647578b12, 57 reductions, 47.3 MB",
+    "2 Mb/s, 100 ms: b4268b0d6ab271bd, 16 reductions, 4.5 MB",
+    "200 Mb/s, 2 ms: d903343e748362cd, 0 reductions, 478.7 MB",
+    "loss 1 %: 64d6b1a05aadc240, 59 reductions, 46.9 MB",
+    "loss 10 %: 534c7106543fc292, 57 reductions, 42.2 MB",
+    "loss 30 %: 1d29d9eb4ec2e390, 58 reductions, 32.2 MB",
+    "loss 60 %: d0091057326c0f33, 2 reductions, 1.4 MB",
+    "jitter: 193f747e61a4d126, 41 reductions, 47.0 MB",
+    "jitter and loss: e580fcd1c15c925a, 49 reductions, 44.5 MB",
+    "marks: 0388514dc1ae39ad, 50 reductions, 41.1 MB",
+    "no queue: c66205846229dcd5, 28 reductions, 42.4 MB",
+    "outage of 1 s: f41eda34bf52c421, 54 reductions, 44.7 MB",
+    "outage of 5 s: 443db86a39d647c5, 45 reductions, 32.9 MB",
+    "rates: 766f3cae6315f40c, 41 reductions, 50.6 MB",
+    "competing: f2109edcf4b7d5c7, 18 reductions, 45.8 MB",
+    "competing, short: 6074f93f1bcac993, 22 reductions, 47.2 MB",
+    "competing, loss: cec3c264de6e8696, 34 reductions, 7.7 MB",
 ];

@@ -119,6 +119,104 @@ fn a_mark_reduces_the_rate_to_85_percent() {
 }
 
 #[test]
+fn a_mark_before_the_rate_of_the_link_is_known_takes_15_percent() {
+    let mut driver = Driver::new();
+    while !driver.is_in("Startup") {
+        driver.acknowledge(AckedPackets::FOUR_PACKETS);
+    }
+    let before = driver.control.rate;
+    driver.control.latest_link_rate = 0.0;
+    driver.acknowledge(AckedPackets { after: Duration::from_micros(1), ..MARKED });
+    assert_eq!(driver.control.latest_link_rate, 0.0, "still unknown");
+    assert_reduced(&driver, before * 0.85 * 0.98);
+}
+
+#[test]
+fn marks_without_a_queue_are_answered_at_intervals_that_double() {
+    let mut driver = Driver::cruising();
+    let reductions = |driver: &Driver| driver.control.reductions();
+    let (begin, mut times, mut before) = (driver.now, Vec::new(), reductions(&driver));
+    while driver.now < begin + MS(2000) {
+        driver.acknowledge(MARKED);
+        if reductions(&driver) > before {
+            before = reductions(&driver);
+            times.push(driver.now);
+        }
+    }
+    let waits: Vec<_> = times.windows(2).map(|pair| pair[1].since(pair[0])).collect();
+    assert!((4..7).contains(&waits.len()), "{waits:?}");
+    assert!(waits.windows(2).all(|pair| pair[1] > pair[0]), "{waits:?}");
+    assert!(waits[waits.len() - 1] > waits[0].saturating_mul(4), "{waits:?}");
+}
+
+#[test]
+fn marks_in_a_queue_are_answered_after_every_drain() {
+    let mut driver = Driver::cruising();
+    let before = driver.control.reductions();
+    driver.acknowledge_for(MS(2000), AckedPackets { delay: MS(2), ..MARKED });
+    let reductions = driver.control.reductions() - before;
+    assert!(reductions > 10, "{reductions}");
+}
+
+#[test]
+fn growth_is_slow_near_a_rate_that_was_marked_in_a_short_queue_and_only_there() {
+    let slow_near = |delay| {
+        let mut driver = Driver::cruising();
+        driver.acknowledge(AckedPackets { delay, ..MARKED });
+        // The drain after the mark has others.
+        driver.acknowledge_for(MS(20), MARKED);
+        driver.control.policer_rate
+    };
+    assert!((LINK * 0.9..LINK * 1.1).contains(&slow_near(Duration::ZERO)), "that of the first mark");
+    assert_eq!(slow_near(MS(8)), f64::INFINITY);
+}
+
+#[test]
+fn a_queue_that_empties_faster_than_the_flow_sends_starts_it_again_at_half_of_that_at_most() {
+    let mut driver = draining();
+    // The link is ten times as fast.
+    for _ in 0..4 {
+        driver.acknowledge(AckedPackets { delay: MS(100), ..FAST });
+    }
+    driver.acknowledge(FAST);
+    assert!(driver.is_in("Startup"), "{:?}", driver.control.state);
+    // Jitter of the arrivals may have made the link look faster.
+    let share = driver.control.rate / (10.0 * LINK);
+    assert!((0.2..0.5).contains(&share), "{share}");
+}
+
+#[test]
+fn a_queue_that_empties_at_the_rate_of_the_flow_is_no_faster_link() {
+    let mut driver = draining();
+    for delay in [MS(60), MS(40), MS(20), MS(0)] {
+        driver.acknowledge(AckedPackets { delay, ..AckedPackets::FOUR_PACKETS });
+    }
+    assert!(!driver.is_in("Startup"), "{:?}", driver.control.state);
+}
+
+#[test]
+fn packets_that_a_full_queue_drops_are_no_rate_of_the_link() {
+    let mut driver = draining();
+    for delay in [MS(100), MS(100), MS(0)] {
+        driver.acknowledge(AckedPackets { delay, lost: 40, ..AckedPackets::FOUR_PACKETS });
+    }
+    assert!(!driver.is_in("Startup"), "{:?}", driver.control.state);
+}
+
+/// Four packets in a tenth of the time.
+const FAST: AckedPackets = AckedPackets { after: Duration::from_micros(200), ..AckedPackets::FOUR_PACKETS };
+
+/// A driver that drains a long queue.
+fn draining() -> Driver {
+    let mut driver = Driver::cruising();
+    while !driver.is_in("Drain") {
+        driver.acknowledge(AckedPackets { delay: MS(100), ..AckedPackets::FOUR_PACKETS });
+    }
+    driver.acknowledge_for(MS(20), AckedPackets { delay: MS(100), ..AckedPackets::FOUR_PACKETS });
+    driver
+}
+
+#[test]
 fn marks_count_once_in_a_round_trip_while_the_base_delay_is_measured() {
     let mut driver = Driver::cruising();
     while !driver.is_in("ProbeRtt") {
@@ -206,10 +304,10 @@ fn assert_reduced(driver: &Driver, expected: f64) {
 fn a_mark_counts_in_its_own_round_trip_only() {
     let mut driver = Driver::cruising();
     driver.acknowledge(AckedPackets { marks: 1, ..AckedPackets::FOUR_PACKETS });
-    assert!(driver.control.is_marked);
+    assert!(driver.control.marks.is_marked());
     // Competitive mode would take it for a new one.
     driver.acknowledge_for(MS(200), AckedPackets::FOUR_PACKETS);
-    assert!(!driver.control.is_marked);
+    assert!(!driver.control.marks.is_marked());
 }
 
 #[test]
