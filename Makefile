@@ -387,6 +387,7 @@ uml: ## Build the user-mode Linux kernel of crates/virtual-time from the source 
 .PHONY: virtual-time-test
 virtual-time-test: tools uml ## Test kernels at simulated nodes, in virtual time
 	cargo test --locked --release --package hopline-virtual-time --test real
+	cargo test --locked --release --package hopline-cli --test real -- virtual_time::
 
 .PHONY: drills
 drills: tools iptables nft ## Kill, restart, cut off, flood and rebind real transfers, count what is lost, and print the tables of recipes for proxies, docs/c.md and docs/tcp.md (root, an hour)

@@ -20,6 +20,10 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "net")]
+    if let Some(end) = net::be_first_process() {
+        return end;
+    }
     let args = args::Args::parse();
     let done = match args.command {
         args::Command::Run(run) => commands::run::execute(&run),

@@ -10,6 +10,7 @@ mod needing;
 mod proxy;
 mod tcp;
 mod unattended;
+mod virtual_time;
 
 use hopline_harness::{module, run};
 use hopline_testkit::namespace::concurrent_link_tests;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         ("proxy", proxy::tests()),
         ("tcp", tcp::tests()),
         ("unattended", unattended::tests()),
+        ("virtual_time", virtual_time::tests()),
     ];
     let at_once = if docs::is_update() { 1 } else { concurrent_link_tests() };
     run(tests.into_iter().flat_map(|(name, tests)| module(name, tests)), Some(at_once))

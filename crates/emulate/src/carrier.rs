@@ -1,14 +1,12 @@
 //! The thread that carries frames between the TAPs of all hosts, through a simulated network.
 
-use crate::links::LinkRecorder;
-use crate::observers::{Observation, Observers};
-use crate::report::{HostReport, Report};
+use crate::observers::{Observation, Observed, Observers};
+use crate::report::{HostReport, NetworkReport, Report};
 use crate::tap_set::{StopSignal, TapSet, Wake};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_linux::event_loop::Clock;
 use hopline_linux::{Error, Tap, sched};
-use hopline_sim::trace::PcapTracer;
 use hopline_sim::{EgressFrame, Spec, World};
 use hopline_tools::link::{Lateness, LatenessRecorder};
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -81,7 +79,7 @@ impl Carrier {
     /// Ends the thread. `names`: those of the nodes with TAPs.
     pub(crate) fn finish(mut self, names: Vec<String>) -> Option<Report> {
         let mut report = self.stop()?;
-        for (host, name) in report.hosts.iter_mut().zip(names) {
+        for (host, name) in report.network.hosts.iter_mut().zip(names) {
             host.name = name;
         }
         Some(report)
@@ -149,11 +147,10 @@ impl CarrierThread {
         let failure = self.world.failure().map(|failure| failure.describe(&self.spec));
         let (cpu_time, now) = (cpu_time(), self.world.now());
         let (outcome, observers) = self.world.finish();
-        let flows = observers.flows.finish(now);
-        let links = observers.links.map(LinkRecorder::finish).unwrap_or_default();
-        // What is pending is handed to the thread that writes; it has the errors.
-        let _ = observers.capture.map(PcapTracer::finish);
-        Report { hosts, lateness, cpu_time, priority, failure, outcome, flows, links }
+        // What is pending of a capture is handed to the thread that writes; it has the errors.
+        let Observed { flows, links, .. } = observers.finish(now);
+        let network = NetworkReport { outcome, hosts, flows, links, failure };
+        Report { network, lateness, cpu_time, priority }
     }
 
     /// Waits until a frame arrives or an event is due. Adds the numbers of the TAPs with frames to `ready`.

@@ -22,8 +22,8 @@ pub use carrier::Progress;
 pub use flows::{FlowProtocol, RealFlow, RealFlows};
 pub use host::INTERFACE;
 pub use links::{LinkSecond, RecordedLink};
-pub use observers::{EventFunction, LinkMeasurement, Observation, Observer};
-pub use report::{HostReport, Report};
+pub use observers::{Capture, EventFunction, LinkMeasurement, Observation, Observed, Observer, Observers};
+pub use report::{HostReport, NetworkReport, Report};
 pub use writer::{BackgroundWriter, BlockSink, background_writer};
 
 use carrier::Carrier;

@@ -9,23 +9,30 @@ use hopline_sim::outcome::{DropCounts, Outcome};
 use hopline_tools::link::Lateness;
 use std::fmt;
 
-/// Result of an emulation.
+/// Result of an emulation in real time.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Outcome of the simulated network, with its simulated flows. Real time is its virtual time.
-    pub outcome: Outcome,
-    /// Frames of each host, by node.
-    pub hosts: Vec<HostReport>,
+    /// The network. Real time is its virtual time.
+    pub network: NetworkReport,
     /// Lateness of the events of the simulated network. Results are only valid if it is small.
     pub lateness: Lateness,
-    /// Flows of real programs.
-    pub flows: RealFlows,
-    /// Delay and loss of links, if they were measured.
-    pub links: Vec<RecordedLink>,
     /// CPU time of the thread that carries the frames.
     pub cpu_time: Duration,
     /// Scheduling priority of the thread that carries the frames.
     pub priority: Priority,
+}
+
+/// Result of the network of an emulation.
+#[derive(Clone, Debug)]
+pub struct NetworkReport {
+    /// Outcome of the simulated network, with its simulated flows.
+    pub outcome: Outcome,
+    /// Frames of each host, by node.
+    pub hosts: Vec<HostReport>,
+    /// Flows of real programs.
+    pub flows: RealFlows,
+    /// Delay and loss of links, if they were measured.
+    pub links: Vec<RecordedLink>,
     /// Reason that the network stopped before its time: the failure of a user-defined algorithm.
     pub failure: Option<String>,
 }
@@ -45,12 +52,12 @@ impl Report {
     /// Returns whether the emulation was on time: at most 2 % of the events were more than 1 ms late.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        self.failure.is_none() && !self.lateness.is_late()
+        self.network.failure.is_none() && !self.lateness.is_late()
     }
 }
 
-/// Three lines: frames, lateness and verdict.
-impl fmt::Display for Report {
+/// A line: number of nodes, time, and the fate of all frames.
+impl fmt::Display for NetworkReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sum = |of: fn(&TapCounts) -> u64| self.hosts.iter().map(|host| of(&host.tap)).sum::<u64>();
         let time_s = self.outcome.sim_time.as_secs_f64();
@@ -81,18 +88,25 @@ impl fmt::Display for Report {
                 write!(f, "; {count} {words}")?;
             }
         }
+        Ok(())
+    }
+}
+
+/// Three lines: the network, lateness and verdict.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Lateness { packets, p50, p99, max, over_1_ms, .. } = self.lateness;
         let [p50, p99, max] = [p50, p99, max].map(|time| 1e3 * time.as_secs_f64());
         let priority = match self.priority {
             Priority::RealTime => "real-time priority",
             Priority::Ordinary => "ordinary priority",
         };
-        writeln!(f)?;
+        writeln!(f, "{}", self.network)?;
         writeln!(
             f,
             "{packets} events, late by {p50:.3} ms at p50, {p99:.3} ms at p99, {max:.1} ms at most; {priority}"
         )?;
-        match &self.failure {
+        match &self.network.failure {
             Some(failure) => write!(f, "INVALID: {failure}"),
             None if self.is_valid() => {
                 write!(f, "valid: {:.2} % of events more than 1 ms late", 100.0 * over_1_ms)
@@ -119,18 +133,19 @@ mod tests {
         let dropped = DropCounts { queue_full: 2, retry_limit: 3, ..DropCounts::default() };
         let sent = TapCounts { accepted: 10, delivered: 4, dropped, held: 1, ..TapCounts::default() };
         let [p50, p99, max] = [20, 300, 4_000].map(Duration::from_micros);
-        Report {
+        let other = TapCounts { accepted: 5, delivered: 5, ..TapCounts::default() };
+        let network = NetworkReport {
             outcome,
-            hosts: vec![
-                host("n0", sent),
-                host("n1", TapCounts { accepted: 5, delivered: 5, ..TapCounts::default() }),
-            ],
-            lateness: Lateness { packets: 700, mean: p50, p50, p99, max, over_1_ms: late },
+            hosts: vec![host("n0", sent), host("n1", other)],
             flows: RealFlows::default(),
             links: Vec::new(),
+            failure: None,
+        };
+        Report {
+            network,
+            lateness: Lateness { packets: 700, mean: p50, p50, p99, max, over_1_ms: late },
             cpu_time: Duration::from_millis(30),
             priority: Priority::RealTime,
-            failure: None,
         }
     }
 
@@ -151,15 +166,16 @@ mod tests {
         let late = report(0.031);
         assert!(!late.is_valid());
         assert!(late.to_string().ends_with("\nINVALID: 3.1 % of events more than 1 ms late"));
-        let failed = Report { failure: Some("own:mine failed".into()), ..report(0.0) };
+        let mut failed = report(0.0);
+        failed.network.failure = Some("own:mine failed".into());
         assert!(!failed.is_valid() && failed.to_string().ends_with("\nINVALID: own:mine failed"));
     }
 
     #[test]
     fn what_kernels_and_the_network_refuse_is_named() {
         let mut report = report(0.0);
-        report.hosts[1].refused = 6;
-        report.hosts[1].tap.too_long = 7;
+        report.network.hosts[1].refused = 6;
+        report.network.hosts[1].tap.too_long = 7;
         let said = report.to_string();
         assert!(said.contains("; 7 refused by the network; 6 refused by kernels\n"), "{said}");
     }

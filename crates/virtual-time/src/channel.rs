@@ -4,9 +4,10 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
 };
+use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
@@ -23,8 +24,10 @@ pub(crate) enum Channel {
 }
 
 impl Channel {
-    /// Awaits a kernel at a path.
-    pub(crate) fn listen(path: &Path) -> io::Result<Self> {
+    /// Awaits a kernel at a socket of this name in a folder. The path of the folder may be longer than that of a socket.
+    pub(crate) fn listen(folder: &Path, name: &str) -> io::Result<Self> {
+        let open = File::open(folder)?;
+        let path = format!("/proc/self/fd/{}/{name}", open.as_raw_fd());
         UnixListener::bind(path).map(Self::Listening)
     }
 
@@ -96,7 +99,6 @@ impl AsFd for Channel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
 
     #[test]
     fn descriptors_come_with_the_bytes() {

@@ -3,22 +3,21 @@
 use crate::agenda::{Turn, free_until, next_turn};
 use crate::channel::Channel;
 use crate::error::Error;
-use crate::guest::plan::{PLAN_FILE, Plan, PlannedProgram, ProgramEnd, end_file};
+use crate::guest::plan::{PLAN_FILE, Plan, PlannedProgram, end_file};
 use crate::host::{Host, Patience, Step};
-use crate::kernel::{KernelImage, last_line};
+use crate::kernel::{KernelImage, Machine};
 use crate::report::{HostReport, ProgramReport, Report};
 use hopline_core::{Instant, NodeId};
-use hopline_sim::trace::PcapTracer;
-use hopline_sim::{EgressFrame, NoTrace, Spec, Tracer, World};
+use hopline_sim::{EgressFrame, Spec, Tracer, World};
 use hopline_wire::dot11::MacAddr;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::collections::BTreeSet;
+use std::fs;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Largest number of nodes.
+/// Largest number of nodes with kernels.
 pub const MAX_NODES: usize = 200;
 /// Prefix of the network of all nodes: those that a radio reaches answer ARP requests.
 const PREFIX: u8 = 8;
@@ -32,7 +31,9 @@ pub struct Program {
     pub name: String,
     /// Node at which it runs.
     pub node: NodeId,
-    /// The program and its arguments. Not empty.
+    /// Path of the program, or a name to look for in `PATH`, which takes time at the node.
+    pub path: PathBuf,
+    /// The program, as it is told its name, and its arguments. Not empty.
     pub command: Vec<String>,
     /// Time at which it starts.
     pub start: Instant,
@@ -43,6 +44,8 @@ pub struct Program {
 /// Settings of an emulation.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// Nodes with kernels. Other nodes are simulated alone, and pass on no frames of kernels.
+    pub nodes: BTreeSet<NodeId>,
     /// Number of the run: it selects placement, movement, losses, and the random numbers of the kernels.
     pub run: u64,
     /// Virtual time at which programs are stopped.
@@ -57,54 +60,37 @@ pub struct Settings {
     pub working_directory: PathBuf,
     /// The kernel.
     pub kernel: KernelImage,
-    /// Memory of each kernel in MiB.
-    pub memory_mb: u32,
+    /// The machine of each kernel.
+    pub machine: Machine,
     /// First process of each kernel: an executable that calls [`guest::init::run`](crate::guest::init::run).
     pub init: PathBuf,
     /// Its arguments.
     pub init_arguments: Vec<String>,
-    /// Empty folder for the files of the hosts. Its path has at most 80 bytes, so that sockets can be in it.
+    /// Empty folder for the files of the hosts.
     pub folder: PathBuf,
     /// Real time for which a program may compute without waiting or reading the clock.
     pub patience: Duration,
 }
 
-/// Runs a network with a kernel at each node up to its end. Equal arguments and equal files of this machine give equal
-/// results and captures, whatever `folder` is.
+/// Runs a network with kernels at nodes up to its end. Equal arguments and equal files of this machine give equal results
+/// and equal events for `tracer`, whatever the folder of `settings` is.
 ///
-/// `capture`: gets all frames as pcapng. `is_interrupted`: whether the caller wants the end.
+/// `proceed`: is told the virtual time many times a second; `false` interrupts the emulation.
 ///
 /// # Errors
 /// See [`Error`].
 ///
 /// # Panics
-/// If there are more than [`MAX_NODES`] nodes.
-pub fn run(
-    spec: &Spec,
-    settings: &Settings,
-    capture: Option<File>,
-    is_interrupted: &dyn Fn() -> bool,
-) -> Result<Report, Error> {
-    let Some(capture) = capture else {
-        return run_traced(spec, settings, NoTrace, is_interrupted).map(|(report, _)| report);
-    };
-    let writing = || Error::system("writing the capture");
-    let tracer = PcapTracer::new(BufWriter::new(capture), spec).map_err(writing())?;
-    let (report, tracer) = run_traced(spec, settings, tracer, is_interrupted)?;
-    tracer.finish().and_then(|mut file| file.flush()).map_err(writing())?;
-    Ok(report)
-}
-
-fn run_traced<T: Tracer>(
+/// If there are more than [`MAX_NODES`] nodes with kernels.
+pub fn run<T: Tracer>(
     spec: &Spec,
     settings: &Settings,
     tracer: T,
-    is_interrupted: &dyn Fn() -> bool,
+    proceed: &dyn Fn(Instant) -> bool,
 ) -> Result<(Report, T), Error> {
-    assert!(spec.nodes.len() <= MAX_NODES, "the caller checks the number of nodes");
-    let nodes = (0..spec.nodes.len() as u32).map(NodeId);
-    let spec = Spec { ethernet_taps: nodes.collect(), ..spec.clone() };
-    let patience = Patience { limit: settings.patience, is_interrupted };
+    assert!(settings.nodes.len() <= MAX_NODES, "the caller checks the number of nodes");
+    let spec = Spec { ethernet_taps: settings.nodes.clone(), ..spec.clone() };
+    let patience = Patience { limit: settings.patience, proceed };
     let limit = settings.end + SHUTDOWN;
     let world = World::new(&spec, settings.run, tracer);
     let hosts = start_hosts(&spec, settings)?;
@@ -116,11 +102,11 @@ fn run_traced<T: Tracer>(
     if let Some(failure) = emulation.world.failure() {
         return Err(Error::Network(failure.describe(&spec)));
     }
-    let hosts = (0..spec.nodes.len()).map(|index| host_report(&emulation, &spec, settings, index));
-    let hosts: Vec<HostReport> = hosts.collect::<Result<_, _>>()?;
-    let events = emulation.world.events();
+    let report = |host: &Host| host_report(host, &emulation.world, settings);
+    let hosts = emulation.hosts.iter().map(report).collect::<Result<_, _>>()?;
+    let (events, reached) = (emulation.world.events(), emulation.world.now());
     let (outcome, tracer) = emulation.world.finish();
-    Ok((Report { outcome, hosts, events }, tracer))
+    Ok((Report { outcome, hosts, events, reached }, tracer))
 }
 
 struct Emulation<'a, T> {
@@ -137,7 +123,7 @@ impl<T: Tracer> Emulation<'_, T> {
     /// Gives the network and the hosts their turns, until all hosts have switched themselves off.
     fn run(&mut self, end: Instant) -> Result<(), Error> {
         while self.world.failure().is_none() && self.hosts.iter().any(|host| !host.has_ended()) {
-            if (self.patience.is_interrupted)() {
+            if !(self.patience.proceed)(self.now) {
                 return Err(Error::Interrupted);
             }
             match next_turn(self.world.next_due(), self.hosts.iter().map(Host::request)) {
@@ -170,7 +156,7 @@ impl<T: Tracer> Emulation<'_, T> {
                     self.world.run_until(time);
                     while let Some(frame) = self.hosts[index].take_frame()? {
                         // What is refused is counted.
-                        let _ = self.world.inject_frame(NodeId(index as u32), &frame);
+                        let _ = self.world.inject_frame(self.hosts[index].node, &frame);
                     }
                     let free = self.free_until(index);
                     self.hosts[index].finish_transmission(self.now, free, self.patience)?;
@@ -188,16 +174,19 @@ impl<T: Tracer> Emulation<'_, T> {
     /// Hands out the frames that have arrived. All hosts wait.
     fn deliver(&mut self) -> Result<(), Error> {
         while let Some(EgressFrame { node, frame, .. }) = self.world.poll_frame() {
-            self.hosts[node.index()].deliver(self.now, frame, self.patience)?;
+            let host = self.hosts.binary_search_by_key(&node, |host| host.node);
+            let host = host.expect("a frame leaves the network at a node with a kernel");
+            self.hosts[host].deliver(self.now, frame, self.patience)?;
         }
         Ok(())
     }
 }
 
-/// Starts the kernels of all nodes.
+/// Starts the kernels, in the order of their nodes.
 fn start_hosts(spec: &Spec, settings: &Settings) -> Result<Vec<Host>, Error> {
-    let nodes = || (0..spec.nodes.len() as u32).map(NodeId);
-    let every = Spec { taps: nodes().collect(), ..spec.clone() };
+    let nodes = || settings.nodes.iter().copied();
+    // Routes are computed to the nodes that send or receive: here to all.
+    let every = Spec { taps: settings.nodes.clone(), ..spec.clone() };
     let routes = settings.has_routes.then(|| hopline_sim::routes::shortest(&every));
     let mut hosts_file = fs::read_to_string("/etc/hosts").unwrap_or_default();
     if !hosts_file.is_empty() && !hosts_file.ends_with('\n') {
@@ -210,7 +199,8 @@ fn start_hosts(spec: &Spec, settings: &Settings) -> Result<Vec<Host>, Error> {
         let others = nodes().filter(|&other| other != node);
         let via = |to: NodeId| {
             let next = routes.as_ref()?.next_hop(node, to)?;
-            (next != to).then(|| (to.ipv4(), next.ipv4()))
+            // A simulated node alone forwards no frames.
+            (next != to && settings.nodes.contains(&next)).then(|| (to.ipv4(), next.ipv4()))
         };
         let plan = Plan {
             hosts_file: hosts_file.clone(),
@@ -225,6 +215,7 @@ fn plan(node: NodeId, name: &str, routes: Vec<(Ipv4Addr, Ipv4Addr)>, settings: &
     let programs = settings.programs.iter().filter(|program| program.node == node);
     let planned = |program: &Program| PlannedProgram {
         name: program.name.clone(),
+        path: program.path.clone(),
         command: program.command.clone(),
         start_ns: program.start.as_nanos(),
         stop_ns: program.stop.map(Instant::as_nanos),
@@ -249,41 +240,36 @@ fn start_host(node: NodeId, plan: &Plan, settings: &Settings) -> Result<Host, Er
     let plan_text = serde_json::to_vec(plan).map_err(Error::system(preparing()))?;
     fs::write(folder.join(PLAN_FILE), plan_text).map_err(Error::system(preparing()))?;
     symlink(&settings.init, folder.join("init")).map_err(Error::system(preparing()))?;
-    let listen = |name: &str| Channel::listen(&folder.join(name)).map_err(Error::system(preparing()));
+    let listen = |name: &str| Channel::listen(&folder, name).map_err(Error::system(preparing()));
     let channels = [listen("time")?, listen("net")?];
     // A host's random numbers differ from those of others, and from those of other runs.
     let seed = settings.run << 32 | u64::from(node.0);
-    let process = settings.kernel.start(&folder, seed, settings.memory_mb, &settings.init_arguments)?;
-    Ok(Host::new(&plan.name, folder, process, MacAddr::of_node(node).0, channels))
+    let process = settings.kernel.start(&folder, seed, settings.machine, &settings.init_arguments)?;
+    Ok(Host::new((node, &plan.name), folder, process, MacAddr::of_node(node).0, channels))
 }
 
 fn folder_of(folder: &Path, index: usize) -> PathBuf {
     folder.join(index.to_string())
 }
 
-fn host_report<T: Tracer>(
-    emulation: &Emulation<'_, T>,
-    spec: &Spec,
-    settings: &Settings,
-    index: usize,
-) -> Result<HostReport, Error> {
-    let (node, name) = (NodeId(index as u32), &spec.nodes[index].name);
-    let folder = folder_of(&settings.folder, index);
+fn host_report<T: Tracer>(host: &Host, world: &World<T>, settings: &Settings) -> Result<HostReport, Error> {
     let mut programs = Vec::new();
-    for program in settings.programs.iter().filter(|program| program.node == node) {
-        let end = fs::read(folder.join(end_file(&program.name))).ok();
-        let end: Option<ProgramEnd> = end.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let Some(end) = end else {
-            let last = last_line(&folder.join("console")).unwrap_or_default();
-            return Err(Error::KernelEnded { node: name.clone(), last });
+    for program in settings.programs.iter().filter(|program| program.node == host.node) {
+        let end = match program.start < settings.end {
+            true => {
+                let bytes = fs::read(host.folder.join(end_file(&program.name))).unwrap_or_default();
+                Some(serde_json::from_slice(&bytes).map_err(|_| host.has_ended_early())?)
+            }
+            false => None,
         };
         programs.push(ProgramReport { name: program.name.clone(), end });
     }
     Ok(HostReport {
-        name: name.clone(),
-        tap: emulation.world.tap_counts(node),
-        overflow: emulation.hosts[index].overflow(),
-        folder,
+        name: host.name.clone(),
+        node: host.node,
+        tap: world.tap_counts(host.node),
+        overflow: host.overflow(),
+        folder: host.folder.clone(),
         programs,
     })
 }

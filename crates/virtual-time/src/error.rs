@@ -19,7 +19,7 @@ pub enum Error {
     },
     /// A program at a node keeps virtual time from advancing.
     #[error(
-        "virtual time stands still: for {} s a program at node {node} has neither waited nor read the clock; \
+        "virtual time stands still: for {} s a program at node {node} has made no system call; \
          a program that computes needs --patience, one that spins in a loop must wait in it",
         patience.as_secs()
     )]

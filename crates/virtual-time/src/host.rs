@@ -8,7 +8,7 @@ use crate::time_travel::{MESSAGE_LEN, Message, Operation};
 use crate::vhost::device::{Interrupt, NetDevice, RECEIVE, Work};
 use crate::vhost::message::{self, HEADER_LEN, Header};
 use bytes::Bytes;
-use hopline_core::Instant;
+use hopline_core::{Instant, NodeId};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
@@ -45,14 +45,16 @@ enum Source {
 pub(crate) struct Patience<'a> {
     /// Real time for which a host may compute without a message.
     pub(crate) limit: Duration,
-    /// Returns `true` if the caller wants the end.
-    pub(crate) is_interrupted: &'a dyn Fn() -> bool,
+    /// Is told the virtual time; `false` interrupts the emulation.
+    pub(crate) proceed: &'a dyn Fn(Instant) -> bool,
 }
 
 /// Host at a node.
 pub(crate) struct Host {
-    name: String,
-    folder: PathBuf,
+    pub(crate) node: NodeId,
+    pub(crate) name: String,
+    /// Its files.
+    pub(crate) folder: PathBuf,
     process: Child,
     pub(crate) clock: HostClock,
     device: NetDevice,
@@ -66,13 +68,14 @@ pub(crate) struct Host {
 impl Host {
     /// Takes over the process of a kernel, which will connect.
     pub(crate) fn new(
-        name: &str,
+        (node, name): (NodeId, &str),
         folder: PathBuf,
         process: Child,
         mac: [u8; 6],
         [time, net]: [Channel; 2],
     ) -> Self {
         Self {
+            node,
             name: name.to_owned(),
             folder,
             process,
@@ -108,7 +111,7 @@ impl Host {
     /// Follows the running host until it waits, sends frames, or ends.
     pub(crate) fn follow(&mut self, now: Instant, patience: Patience<'_>) -> Result<Step, Error> {
         loop {
-            match self.wait(patience)? {
+            match self.wait(now, patience)? {
                 None => {
                     self.has_ended = true;
                     return Ok(Step::Ended);
@@ -144,7 +147,7 @@ impl Host {
             self.time.send(&message.emit()).map_err(|e| self.failure(e))?;
             // A kernel looks at its network before it looks at its time: without the ACK it could miss the message.
             while self.clock.owes_ack() {
-                self.wait_for_time(patience)?;
+                self.wait_for_time(now, patience)?;
                 self.handle_time(now)?;
             }
         }
@@ -196,7 +199,7 @@ impl Host {
         write_all(&requests, &message::vring_call(RECEIVE as u32)).map_err(|e| self.failure(e))?;
         loop {
             let fds = [self.time.as_fd(), requests.as_fd()];
-            match wait_for(&mut self.process, &self.name, &fds, patience)? {
+            match wait_for((&mut self.process, &self.name), &fds, now, patience)? {
                 None => return Err(self.failure(io::ErrorKind::UnexpectedEof.into())),
                 Some(0) => self.handle_time(now)?,
                 Some(_) => return self.read_reply(&requests),
@@ -261,10 +264,10 @@ impl Host {
     }
 
     /// Waits for a message of the running host; `None` if its kernel has ended.
-    fn wait(&mut self, patience: Patience<'_>) -> Result<Option<Source>, Error> {
+    fn wait(&mut self, now: Instant, patience: Patience<'_>) -> Result<Option<Source>, Error> {
         loop {
             let fds = [self.time.as_fd(), self.net.as_fd()];
-            let ready = match wait_for(&mut self.process, &self.name, &fds, patience)? {
+            let ready = match wait_for((&mut self.process, &self.name), &fds, now, patience)? {
                 None => return Ok(None),
                 Some(0) => Source::Time,
                 Some(_) => Source::Net,
@@ -284,8 +287,8 @@ impl Host {
         }
     }
 
-    fn wait_for_time(&mut self, patience: Patience<'_>) -> Result<(), Error> {
-        match wait_for(&mut self.process, &self.name, &[self.time.as_fd()], patience)? {
+    fn wait_for_time(&mut self, now: Instant, patience: Patience<'_>) -> Result<(), Error> {
+        match wait_for((&mut self.process, &self.name), &[self.time.as_fd()], now, patience)? {
             Some(_) => Ok(()),
             None => Err(self.failure(io::ErrorKind::UnexpectedEof.into())),
         }
@@ -293,10 +296,20 @@ impl Host {
 
     /// Returns the error of a connection that broke: the kernel has ended.
     fn failure(&self, error: io::Error) -> Error {
-        match last_line(&self.folder.join("console")) {
-            Ok(last) => Error::KernelEnded { node: self.name.clone(), last },
-            Err(_) => Error::system(format!("talking to the kernel of node {}", self.name))(error),
+        match self.console().exists() {
+            true => self.has_ended_early(),
+            false => Error::system(format!("talking to the kernel of node {}", self.name))(error),
         }
+    }
+
+    /// Returns the error that the kernel has ended before its time.
+    pub(crate) fn has_ended_early(&self) -> Error {
+        let last = last_line(&self.console()).unwrap_or_default();
+        Error::KernelEnded { node: self.name.clone(), last }
+    }
+
+    fn console(&self) -> PathBuf {
+        self.folder.join("console")
     }
 }
 
@@ -310,9 +323,9 @@ impl Drop for Host {
 
 /// Waits until one of the descriptors has something to read, and returns its number; `None` if the process has ended.
 fn wait_for(
-    process: &mut Child,
-    name: &str,
+    (process, name): (&mut Child, &str),
     fds: &[BorrowedFd<'_>],
+    now: Instant,
     patience: Patience<'_>,
 ) -> Result<Option<usize>, Error> {
     let mut fds: Vec<_> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
@@ -324,7 +337,7 @@ fn wait_for(
             Ok(_) => return Ok(fds.iter().position(|fd| !fd.revents().is_empty())),
             Err(e) => return Err(Error::system("waiting for a kernel")(e)),
         }
-        if (patience.is_interrupted)() {
+        if !(patience.proceed)(now) {
             return Err(Error::Interrupted);
         }
         if matches!(process.try_wait(), Ok(Some(_))) {

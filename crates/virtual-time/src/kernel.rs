@@ -1,15 +1,17 @@
 //! The kernel that runs at each node: user-mode Linux, built by `make uml`.
 
 use crate::error::Error;
+use hopline_core::Duration;
 use hopline_linux::sys;
 use std::env;
 use std::fs::File;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// End of the version of a kernel that this crate can run: `edition` of tools/uml/build.
-pub const EDITION: &str = "-hopline.1";
+pub const EDITION: &str = "-hopline.2";
 /// File name of the kernel.
 const KERNEL: &str = "linux";
 /// File name of the library that gives it random numbers, beside it.
@@ -40,6 +42,23 @@ const ARGUMENTS: [&str; 12] = [
 pub struct KernelImage {
     kernel: PathBuf,
     entropy: PathBuf,
+}
+
+/// The machine that a kernel seems to run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Memory in MiB.
+    pub memory_mb: u32,
+    /// Virtual time that each system call takes, at most 4 s. All other processing takes none, but for 256 ns for reading
+    /// the clock. With zero, a program that polls in a loop may keep virtual time from advancing.
+    pub syscall_cost: Duration,
+}
+
+impl Default for Machine {
+    /// 64 MiB, of which boot takes 20, and 5 µs.
+    fn default() -> Self {
+        Self { memory_mb: 64, syscall_cost: Duration::from_micros(5) }
+    }
 }
 
 /// A kernel that cannot be used.
@@ -93,12 +112,12 @@ impl KernelImage {
 
     /// Starts the kernel in the folder of a host. It ends with the calling thread.
     ///
-    /// `seed`: of its random numbers. `memory_mb`: its memory in MiB. `arguments`: of its first process.
+    /// `seed`: of its random numbers. `arguments`: of its first process.
     pub(crate) fn start(
         &self,
         folder: &Path,
         seed: u64,
-        memory_mb: u32,
+        machine: Machine,
         arguments: &[String],
     ) -> Result<Child, Error> {
         let console = File::create(folder.join("console")).map_err(Error::system("creating a console"))?;
@@ -106,7 +125,8 @@ impl KernelImage {
         let mut command = Command::new(&self.kernel);
         command
             .args(ARGUMENTS)
-            .arg(format!("mem={memory_mb}M"))
+            .arg(format!("mem={}M", machine.memory_mb))
+            .arg(format!("syscall_ns={}", machine.syscall_cost.as_nanos()))
             .arg("--")
             .args(arguments)
             .current_dir(folder)
@@ -115,7 +135,9 @@ impl KernelImage {
             .env("HOPLINE_ENTROPY", format!("{seed:016x}"))
             .stdin(Stdio::null())
             .stdout(console)
-            .stderr(errors);
+            .stderr(errors)
+            // Ctrl-C at a terminal ends the emulation, and not a kernel.
+            .process_group(0);
         sys::make_repeatable(&mut command);
         command.spawn().map_err(Error::system(format!("starting {}", self.kernel.display())))
     }

@@ -1,6 +1,7 @@
 //! Results of an emulation in virtual time.
 
 use crate::guest::plan::ProgramEnd;
+use hopline_core::{Instant, NodeId};
 use hopline_sim::TapCounts;
 use hopline_sim::outcome::Outcome;
 use std::path::PathBuf;
@@ -14,6 +15,8 @@ pub struct Report {
     pub hosts: Vec<HostReport>,
     /// Events of the simulated network.
     pub events: u64,
+    /// Time that the network has reached. Programs that ignore SIGTERM make it later than the end.
+    pub reached: Instant,
 }
 
 /// A host.
@@ -21,6 +24,8 @@ pub struct Report {
 pub struct HostReport {
     /// Name of the node.
     pub name: String,
+    /// The node.
+    pub node: NodeId,
     /// Frames at its tap.
     pub tap: TapCounts,
     /// Frames that were dropped since the kernel took none.
@@ -36,6 +41,6 @@ pub struct HostReport {
 pub struct ProgramReport {
     /// Its name.
     pub name: String,
-    /// Reason and time of its end.
-    pub end: ProgramEnd,
+    /// Reason and time of its end; `None`: the emulation ended before its time to start.
+    pub end: Option<ProgramEnd>,
 }

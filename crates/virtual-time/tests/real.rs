@@ -10,12 +10,14 @@ mod fake_kernel;
 use hopline_core::{Instant, NodeId};
 use hopline_harness::{Need, Test, module, run, tests};
 use hopline_scenario::Scenario;
+use hopline_sim::trace::PcapTracer;
 use hopline_virtual_time::emulation::{self, Program, Settings};
 use hopline_virtual_time::guest::plan::{errors_file, output_file};
-use hopline_virtual_time::kernel::{EDITION, KernelImage};
+use hopline_virtual_time::kernel::{EDITION, KernelImage, Machine};
 use hopline_virtual_time::report::Report;
 use hopline_virtual_time::{Error, guest};
 use std::fs::{self, File};
+use std::io::{BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -84,6 +86,7 @@ fn at(node: u32, start_s: u64, command: &str) -> Program {
     let command = ["sh", "-c", command].map(str::to_owned).to_vec();
     Program {
         name: String::new(),
+        path: "sh".into(),
         node: NodeId(node),
         command,
         start: Instant::from_secs(start_s),
@@ -93,21 +96,21 @@ fn at(node: u32, start_s: u64, command: &str) -> Program {
 
 /// Runs programs over a chain of nodes for ten seconds.
 fn emulate(nodes: usize, run: u64, programs: Vec<Program>) -> Result<Ran, Error> {
-    emulate_until(nodes, run, programs, &|| false)
+    emulate_until(nodes, run, programs, &|_| true)
 }
 
 fn emulate_until(
     nodes: usize,
     run: u64,
     programs: Vec<Program>,
-    is_interrupted: &dyn Fn() -> bool,
+    proceed: &dyn Fn(Instant) -> bool,
 ) -> Result<Ran, Error> {
     let image = KernelImage::find(&KernelImage::default_folder()).unwrap();
-    emulate_with(image, (&chain(nodes), run, Duration::from_secs(20)), programs, is_interrupted)
+    emulate_with(image, (&chain(nodes), run, Duration::from_secs(20)), programs, proceed)
 }
 
 /// Runs kernels of a test, with these roles.
-fn pretend(roles: &[&str], is_interrupted: &dyn Fn() -> bool) -> Result<Ran, Error> {
+fn pretend(roles: &[&str], proceed: &dyn Fn(Instant) -> bool) -> Result<Ran, Error> {
     let folder = tempfile::tempdir().unwrap();
     let own = std::env::current_exe().unwrap();
     let script = format!(
@@ -121,7 +124,7 @@ fn pretend(roles: &[&str], is_interrupted: &dyn Fn() -> bool) -> Result<Ran, Err
     let role =
         |(node, role): (usize, &&str)| Program { command: vec![(*role).into()], ..at(node as u32, 0, "") };
     let programs = roles.iter().enumerate().map(role).collect();
-    emulate_with(image, (&chain(roles.len()), 1, Duration::from_secs(1)), programs, is_interrupted)
+    emulate_with(image, (&chain(roles.len()), 1, Duration::from_secs(1)), programs, proceed)
 }
 
 /// A chain of nodes, each of which reaches the next one alone, for ten seconds.
@@ -136,7 +139,7 @@ fn emulate_with(
     kernel: KernelImage,
     (scenario, run, patience): (&str, u64, Duration),
     mut programs: Vec<Program>,
-    is_interrupted: &dyn Fn() -> bool,
+    proceed: &dyn Fn(Instant) -> bool,
 ) -> Result<Ran, Error> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("scenario.toml");
@@ -148,6 +151,7 @@ fn emulate_with(
     let hosts = folder.path().join("hosts");
     fs::create_dir(&hosts).unwrap();
     let settings = Settings {
+        nodes: (0..spec.nodes.len() as u32).map(NodeId).collect(),
         run,
         end: Instant::ZERO + spec.duration,
         has_routes: true,
@@ -155,14 +159,16 @@ fn emulate_with(
         environment: vec![("PATH".into(), std::env::var("PATH").unwrap())],
         working_directory: Path::new("/").to_owned(),
         kernel,
-        memory_mb: 64,
+        machine: Machine::default(),
         init: std::env::current_exe().unwrap(),
         init_arguments: vec![INIT.into()],
         folder: hosts,
         patience,
     };
     let place = folder.path().join("capture.pcapng");
-    let report = emulation::run(&spec, &settings, Some(File::create(&place).unwrap()), is_interrupted)?;
+    let tracer = PcapTracer::new(BufWriter::new(File::create(&place).unwrap()), &spec).unwrap();
+    let (report, tracer) = emulation::run(&spec, &settings, tracer, proceed)?;
+    tracer.finish().unwrap().flush().unwrap();
     Ok(Ran { report, capture: fs::read(place).unwrap(), folder })
 }
 
@@ -177,15 +183,15 @@ fn programs_start_and_stop_at_their_times() {
     let sleeper = Program { stop: Some(Instant::from_secs(4)), ..at(0, 2, "exec sleep 100") };
     let ran = emulate(2, 1, vec![at(0, 3, "cut -d. -f1 /proc/uptime"), sleeper, at(1, 0, "exit 7")]).unwrap();
     assert_eq!(ran.output(0, 0), "3\n");
-    let ends: Vec<_> = ran.report.hosts.iter().flat_map(|host| &host.programs).map(|p| &p.end).collect();
+    let ends: Vec<_> = ran.report.hosts.iter().flat_map(|host| &host.programs).flat_map(|p| &p.end).collect();
     assert_eq!((ends[1].signal, ends[1].was_stopped, ends[1].ended_ns / 1_000_000), (Some(15), true, 4000));
     assert_eq!((ends[2].code, ends[2].was_stopped), (Some(7), false));
 }
 
 fn a_program_that_does_not_exist_is_reported() {
-    let missing = Program { command: vec!["no-such-program".into()], ..at(0, 0, "") };
+    let missing = Program { path: "no-such-program".into(), command: vec!["missing".into()], ..at(0, 0, "") };
     let ran = emulate(2, 1, vec![missing]).unwrap();
-    let error = ran.report.hosts[0].programs[0].end.error.as_deref().unwrap();
+    let error = ran.report.hosts[0].programs[0].end.as_ref().unwrap().error.as_deref().unwrap();
     assert!(error.contains("No such file"), "{error}");
 }
 
@@ -195,7 +201,7 @@ fn a_program_that_never_waits_is_found() {
 }
 
 fn an_interrupted_emulation_ends() {
-    let ended = emulate_until(2, 1, vec![at(1, 1, "while :; do :; done")], &|| true);
+    let ended = emulate_until(2, 1, vec![at(1, 1, "while :; do :; done")], &|_| false);
     assert!(matches!(ended, Err(Error::Interrupted)));
 }
 
@@ -222,7 +228,7 @@ fn packets_cross_three_hops() {
 }
 
 fn a_frame_arrives_at_the_same_time_in_each_run() {
-    let [one, other] = [(), ()].map(|()| pretend(&["send", "receive"], &|| false).unwrap());
+    let [one, other] = [(), ()].map(|()| pretend(&["send", "receive"], &|_| true).unwrap());
     assert_eq!(one.output(0, 0), "sent 64 bytes\n");
     let received = one.output(1, 1);
     let time = received.strip_prefix("[02, 00, 00, 00, 00, 00, 88, b5, 07] of 76 bytes at ");
@@ -236,22 +242,22 @@ fn a_frame_arrives_at_the_same_time_in_each_run() {
 }
 
 fn a_kernel_that_ends_is_named_with_its_last_words() {
-    let error = pretend(&["send", "jump"], &|| false).err().unwrap().to_string();
+    let error = pretend(&["send", "jump"], &|_| true).err().unwrap().to_string();
     assert!(error.contains("node n1 has ended") && error.ends_with("Kernel panic: no jump"), "{error}");
 }
 
 fn a_kernel_that_sends_nothing_is_stuck() {
-    let error = pretend(&["spin", "receive"], &|| false).err().unwrap().to_string();
+    let error = pretend(&["spin", "receive"], &|_| true).err().unwrap().to_string();
     assert!(error.contains("virtual time stands still: for 1 s a program at node n0"), "{error}");
 }
 
 fn a_kernel_that_exceeds_its_time_is_refused() {
-    let error = pretend(&["cheat", "receive"], &|| false).err().unwrap();
+    let error = pretend(&["cheat", "receive"], &|_| true).err().unwrap();
     assert!(matches!(error, Error::Protocol { .. }), "{error}");
 }
 
 fn a_waiting_emulation_can_be_interrupted() {
-    assert!(matches!(pretend(&["spin", "receive"], &|| true), Err(Error::Interrupted)));
+    assert!(matches!(pretend(&["spin", "receive"], &|_| false), Err(Error::Interrupted)));
 }
 
 /// Prints the goodput of Linux's TCP in kb/s, which docs/virtual-time.md has, and checks that a run repeats.
@@ -276,7 +282,7 @@ fn transfer(scenario: &str, nodes: usize, algorithm: &str) -> (f64, u64) {
     let client = format!("iperf3 -c n{last} -C {algorithm} -t 30 -J");
     let programs = vec![at(last as u32, 0, "exec iperf3 -s"), at(0, 1, &client)];
     let image = KernelImage::find(&KernelImage::default_folder()).unwrap();
-    let ran = emulate_with(image, (scenario, 1, Duration::from_secs(60)), programs, &|| false).unwrap();
+    let ran = emulate_with(image, (scenario, 1, Duration::from_secs(60)), programs, &|_| true).unwrap();
     let result: serde_json::Value = serde_json::from_str(&ran.output(0, 1)).unwrap();
     let rate = result["end"]["sum_received"]["bits_per_second"].as_f64();
     (rate.unwrap_or_else(|| panic!("{result:#}")), ran.report.outcome.fingerprint)

@@ -21,6 +21,7 @@ mod tcp;
 mod transfer_printer;
 
 pub(crate) use args::Command;
+pub(crate) use emulate::be_first_process;
 
 use crate::problems::Failure;
 use hopline_config::json_schema::FileKind;

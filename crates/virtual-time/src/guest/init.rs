@@ -10,6 +10,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+/// Path by which a kernel starts its first process: a link in the working directory of the kernel's process.
+pub const PATH: &str = "/proc/self/cwd/init";
 /// Name of the interface of each host, as in real time.
 pub const INTERFACE: &str = "air0";
 /// Name that the kernel gives it.
@@ -20,11 +22,16 @@ const FOLDER: &str = "/run/hopline";
 /// The same as the process of the kernel names it: its working directory.
 const FOLDER_OUTSIDE: &str = "/proc/self/cwd";
 
-/// Folders that programs may write to: the root is read only. Each is empty at the start, but for the working directory.
-const TEMPORARY: [&str; 3] = ["/run", "/tmp", "/var/tmp"];
+/// Time at which the interface is configured, in nanoseconds: later than all that depends on names of folders has been done,
+/// so that their lengths do not shift what follows.
+const PREPARED_NS: u64 = 20_000_000;
 
-/// Settings of the host, as in real time: it forwards, and sends no redirects. An idle one sends as little as possible.
-const SETTINGS: [(&str, &str); 8] = [
+/// Folders that programs may write to: the root is read only. Each is empty at the start, but for the working directory.
+pub const TEMPORARY: [&str; 3] = ["/run", "/tmp", "/var/tmp"];
+
+/// Settings of the host, as in real time: it forwards, and sends no redirects. An idle one sends as little as possible. The
+/// interface has been there from boot on, so that defaults come too late for it.
+const SETTINGS: [(&str, &str); 12] = [
     ("ipv4/ip_forward", "1"),
     ("ipv4/conf/all/send_redirects", "0"),
     ("ipv4/conf/default/send_redirects", "0"),
@@ -33,6 +40,10 @@ const SETTINGS: [(&str, &str); 8] = [
     ("ipv6/conf/all/forwarding", "1"),
     ("ipv6/conf/default/accept_dad", "0"),
     ("ipv6/conf/default/router_solicitations", "0"),
+    ("ipv4/conf/eth0/send_redirects", "0"),
+    ("ipv4/conf/eth0/accept_redirects", "0"),
+    ("ipv6/conf/eth0/accept_dad", "0"),
+    ("ipv6/conf/eth0/router_solicitations", "0"),
 ];
 
 /// Runs the plan of this host, and switches it off. Must be the first process of a kernel.
@@ -45,6 +56,7 @@ pub fn run() -> io::Result<()> {
     show_folder(&plan.folder)?;
     sethostname(plan.name.as_bytes())?;
     replace_hosts_file(&plan.hosts_file)?;
+    programs::sleep_until(PREPARED_NS);
     configure(&plan).map_err(io::Error::other)?;
     programs::run(&plan, Path::new(FOLDER))?;
     rustix::fs::sync();

@@ -35,7 +35,9 @@ pub struct Plan {
 pub struct PlannedProgram {
     /// Name, also of its files.
     pub name: String,
-    /// Program and arguments. Not empty.
+    /// Path of the program, or a name to look for in `PATH`.
+    pub path: PathBuf,
+    /// Program, as it is told its name, and arguments. Not empty.
     pub command: Vec<String>,
     /// Time at which it starts, in nanoseconds.
     pub start_ns: u64,

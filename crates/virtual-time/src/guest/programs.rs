@@ -61,7 +61,8 @@ fn agenda(plan: &Plan) -> Vec<(u64, Due)> {
 fn start(plan: &Plan, program: &PlannedProgram, folder: &Path) -> io::Result<Option<Running>> {
     let (name, was_stopped) = (program.name.clone(), Arc::new(AtomicBool::new(false)));
     let (program_name, arguments) = program.command.split_first().expect("a command is not empty");
-    let child = Command::new(program_name)
+    let child = Command::new(&program.path)
+        .arg0(program_name)
         .args(arguments)
         .current_dir(&plan.folder)
         .env_clear()
@@ -132,7 +133,7 @@ fn end(running: Vec<Option<Running>>) {
     }
 }
 
-fn sleep_until(time_ns: u64) {
+pub(super) fn sleep_until(time_ns: u64) {
     thread::sleep(Duration::from_nanos(time_ns.saturating_sub(now_ns())));
 }
 
@@ -150,6 +151,7 @@ mod tests {
     fn programs_start_and_stop_in_order_and_before_the_end() {
         let program = |start_ns, stop_ns| PlannedProgram {
             name: String::new(),
+            path: "true".into(),
             command: vec!["true".into()],
             start_ns,
             stop_ns,

@@ -12,6 +12,7 @@ Examples:
   hopline emulate mesh.toml --no-routes -- ./test-my-mesh-daemon.sh
   hopline emulate mesh.toml   # a shell
   hopline emulate programs.toml -o results   # [[program]] tables, for duration_s
+  hopline emulate --virtual-time programs.toml   # the same each time, without root
 
 COMMAND, by default a shell, runs beside the nodes. Without it, a scenario with [[program]] runs for its duration_s. `hopline exec NODE -- PROGRAM` runs a program at a node. Each node is \
 a network namespace with the interface air0. The first has the address 10.0.0.1, the second 10.0.0.2, and so on. \
@@ -64,6 +65,18 @@ pub(crate) struct Emulate {
     /// Write delay and loss of each link over time to this file, for `hopline link --replay`
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    /// Run a Linux kernel at each node in virtual time: without root, and with the same results each time
+    #[arg(long)]
+    pub(crate) virtual_time: bool,
+    /// In virtual time: folder with the kernel that `make uml` has built [default: hopline/uml in the user's cache]
+    #[arg(long, value_name = "FOLDER", requires = "virtual_time")]
+    pub(crate) kernel: Option<PathBuf>,
+    /// In virtual time: microseconds that a system call takes; other processing takes none [default: 5]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=1_000_000), requires = "virtual_time")]
+    pub(crate) syscall_cost_us: Option<u64>,
+    /// In virtual time: seconds of real time for which a program may compute without a system call [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = whole::<u64>(1..=86_400), requires = "virtual_time")]
+    pub(crate) patience: Option<u64>,
     /// Do not fail if the emulation was late
     #[arg(long)]
     pub(crate) best_effort: bool,

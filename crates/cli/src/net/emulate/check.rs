@@ -1,6 +1,7 @@
 //! Networks that cannot be emulated.
 
 use crate::commands::run::find_node;
+use crate::net::args::Emulate as Args;
 use crate::problems::Failure;
 use hopline_config::source::Problem;
 use hopline_core::NodeId;
@@ -8,6 +9,7 @@ use hopline_emulate::MAX_NODES;
 use hopline_lab::Spec;
 use hopline_lab::output::check_file;
 use hopline_scenario::Program;
+use hopline_virtual_time::emulation::MAX_NODES as MAX_KERNELS;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -34,18 +36,16 @@ pub(super) fn files(files: [(&str, &Option<PathBuf>); 2]) -> Result<(), Failure>
 }
 
 /// Returns the nodes that programs can enter, those of these names or all, after a check that the network can be emulated.
-pub(super) fn network(
-    spec: &Spec,
-    names: &[String],
-    programs: &[Program],
-) -> Result<BTreeSet<NodeId>, Problem> {
-    let nodes: BTreeSet<NodeId> = match names {
+pub(super) fn network(spec: &Spec, args: &Args, programs: &[Program]) -> Result<BTreeSet<NodeId>, Problem> {
+    let nodes: BTreeSet<NodeId> = match &args.node[..] {
         [] => (0..spec.nodes.len() as u32).map(NodeId).collect(),
         names => names.iter().map(|name| find_node("--node", name, spec)).collect::<Result<_, _>>()?,
     };
-    if nodes.len() > MAX_NODES {
+    let most = if args.virtual_time { MAX_KERNELS } else { MAX_NODES };
+    if nodes.len() > most {
         let count = nodes.len();
-        return Err(Problem::new(format!("{count} nodes are too many to emulate: at most {MAX_NODES}"))
+        let time = if args.virtual_time { " in virtual time" } else { "" };
+        return Err(Problem::new(format!("{count} nodes are too many to emulate{time}: at most {most}"))
             .help("--node chooses those for programs; `hopline run` simulates networks of any size"));
     }
     if let Some(program) = programs.iter().find(|program| !nodes.contains(&program.node)) {

@@ -101,7 +101,7 @@ impl Directory {
 }
 
 /// Returns the name of the environment variable with the address of a node.
-fn variable(node: &str) -> String {
+pub(super) fn variable(node: &str) -> String {
     let character = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     format!("HOPLINE_{}", node.chars().map(character).collect::<String>())
 }

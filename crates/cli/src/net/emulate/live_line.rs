@@ -1,6 +1,7 @@
-//! Line on the terminal that shows how late the emulation is while it runs.
+//! Line on the terminal that shows the state of an emulation while it runs.
 
 use crate::net::clock;
+use hopline_core::{Duration as VirtualDuration, Instant as VirtualInstant};
 use hopline_emulate::{Emulation, Progress};
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -10,32 +11,80 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// A line that is written again and again at the same place. Programs that write to the same terminal overwrite it.
 #[derive(Debug)]
-pub(super) struct LiveLine {
+struct Line {
     /// Time of the next one; `None`: there is none.
     next: Option<Instant>,
 }
 
-impl LiveLine {
-    /// Prepares to show a line if stderr is a terminal, unless a shell has it.
-    pub(super) fn new(has_shell: bool) -> Self {
-        let shows = !has_shell && io::stderr().is_terminal();
-        Self { next: shows.then(|| clock::now() + INTERVAL) }
+impl Line {
+    /// Prepares to show a line if stderr is a terminal.
+    fn new() -> Self {
+        Self { next: io::stderr().is_terminal().then(|| clock::now() + INTERVAL) }
     }
 
-    pub(super) fn show(&mut self, emulation: &Emulation) {
+    fn show(&mut self, text: impl FnOnce() -> String) {
+        let Some(next) = self.next else { return };
         let now = clock::now();
-        if self.next.is_some_and(|next| now >= next) {
+        if now >= next {
             self.next = Some(now + INTERVAL);
             // It stands at the beginning of the line, so that other output overwrites it.
-            let _ = write!(io::stderr(), "\r{}\x1b[K\r", text(&emulation.progress()));
+            let _ = write!(io::stderr(), "\r{}\x1b[K\r", text());
         }
     }
 
     /// Removes the line.
-    pub(super) fn end(self) {
+    fn end(self) {
         if self.next.is_some() {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
+    }
+}
+
+/// Line of an emulation in real time.
+#[derive(Debug)]
+pub(super) struct LiveLine(Line);
+
+impl LiveLine {
+    /// Prepares to show a line, unless a shell has the terminal.
+    pub(super) fn new(has_shell: bool) -> Self {
+        Self(if has_shell { Line { next: None } } else { Line::new() })
+    }
+
+    pub(super) fn show(&mut self, emulation: &Emulation) {
+        self.0.show(|| text(&emulation.progress()));
+    }
+
+    /// Removes the line.
+    pub(super) fn end(self) {
+        self.0.end();
+    }
+}
+
+/// Line of an emulation in virtual time.
+#[derive(Debug)]
+pub(super) struct VirtualLine {
+    line: Line,
+    since: Instant,
+    length: f64,
+}
+
+impl VirtualLine {
+    /// Prepares to show a line, for an emulation of this length.
+    pub(super) fn new(length: VirtualDuration) -> Self {
+        Self { line: Line::new(), since: clock::now(), length: length.as_secs_f64() }
+    }
+
+    pub(super) fn show(&mut self, now: VirtualInstant) {
+        let (since, length) = (self.since, self.length);
+        self.line.show(|| {
+            let real = since.elapsed().as_secs_f64();
+            format!("{:.1} of {length} s of virtual time, in {real:.0} s", now.as_secs_f64())
+        });
+    }
+
+    /// Removes the line.
+    pub(super) fn end(self) {
+        self.line.end();
     }
 }
 
@@ -53,7 +102,6 @@ fn text(progress: &Progress) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopline_core::Instant as VirtualInstant;
 
     #[test]
     fn the_line_has_time_frames_lateness_and_verdict() {

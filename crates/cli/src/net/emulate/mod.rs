@@ -7,8 +7,12 @@ mod observation;
 mod programs;
 mod record;
 mod results;
+mod run_folder;
 mod summary;
+mod virtual_time;
 mod watch;
+
+pub(crate) use virtual_time::be_first_process;
 
 use super::children::Children;
 use super::main_command::{await_end, await_time, exit_code};
@@ -18,14 +22,17 @@ use crate::net::args::{Emulate as Args, Exec as ExecArgs};
 use crate::problems::{Failure, INTERRUPTED, print_error_line};
 use directory::{Directory, Entry};
 use hopline_config::source::{Problem, nearest};
-use hopline_emulate::{Emulation, KernelRoutes, Report};
+use hopline_core::NodeId;
+use hopline_emulate::{Emulation, KernelRoutes, NetworkReport};
 use hopline_lab::output::{self, Existing, OutputError};
-use hopline_lab::{Interrupted, Scenario};
+use hopline_lab::{Interrupted, Scenario, Spec};
 use hopline_linux::{Namespace, netns};
+use hopline_scenario::Program;
 use live_line::LiveLine;
 use observation::Observers;
 use programs::{ProgramResult, Programs};
-use results::Emulated;
+use results::{Cost, Emulated};
+use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
@@ -42,15 +49,41 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     let page = args.report.as_deref().map(|path| experiment::report_file(Some(path), &scenario.name()));
     page.as_ref().map(ReportFile::check).transpose()?;
     let programs = scenario.programs(args.run)?;
-    let at = check::network(&spec, &args.node, &programs)?;
+    let at = check::network(&spec, args, &programs)?;
     programs::check(&programs)?;
     check::files([("--json", &args.json), ("--record", &args.record)])?;
+    let kernel = args.virtual_time.then(|| virtual_time::check(args, &programs)).transpose()?;
+    let network = Network { args, scenario, spec, programs, at, page };
+    match kernel {
+        Some(kernel) => virtual_time::execute(network, kernel),
+        None => execute_in_real_time(network),
+    }
+}
+
+/// A network to emulate, and the files that are written.
+struct Network<'a> {
+    args: &'a Args,
+    scenario: Scenario,
+    spec: Spec,
+    programs: Vec<Program>,
+    /// Nodes with hosts.
+    at: BTreeSet<NodeId>,
+    page: Option<ReportFile>,
+}
+
+/// Creates the directory of results.
+fn create_results(args: &Args) -> Result<Option<output::Directory>, OutputError> {
+    let existing = if args.force { Existing::Replace } else { Existing::Refuse };
+    args.output.as_deref().map(|path| output::Directory::create(path, existing)).transpose()
+}
+
+fn execute_in_real_time(network: Network<'_>) -> Result<ExitCode, Failure> {
+    let Network { args, scenario, spec, programs, at, page } = network;
     netns::enter_user_namespace().map_err(|e| Problem::new(e.to_string()))?;
     // Only now: a process with several threads cannot enter one. Ctrl-C at a terminal also reaches the command, which gets
     // time to end.
     console::catch_interrupts()?;
-    let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let results = args.output.as_deref().map(|path| output::Directory::create(path, existing)).transpose()?;
+    let results = create_results(args)?;
     let (mut observers, observation) = Observers::start(args, &scenario, &spec, results.as_ref())?;
     let routes = match args.no_routes || spec.routing.has_agents() {
         true => KernelRoutes::Neighbours,
@@ -89,29 +122,30 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     drop(children);
     let report =
         emulation.finish().ok_or_else(|| Failure::Other("the emulated network has failed".into()))?;
-    let emulated = Emulated::of(&spec, args.run, &report);
-    print_error_line(&summary::text(&report, &programs, &emulated));
-    write(args, &scenario, &report, &programs, &emulated, observers, (results, page))?;
+    let cost = Cost { cpu: report.cpu_time, wall: report.network.outcome.sim_time };
+    let emulated = Emulated::of(&spec, args.run, &report.network, cost);
+    print_error_line(&summary::text(&report.network, &programs, &emulated, &report));
+    let json = summary::json(&report.network, &programs, &emulated, summary::lateness(&report));
+    write((args, &scenario), &report.network, &emulated, &json, observers, (results, page))?;
     let has_failed =
         !(report.is_valid() || args.best_effort) || programs.iter().any(ProgramResult::has_failed);
     Ok(end.exit_code(has_failed))
 }
 
-/// Writes what the options ask for.
+/// Writes what the options ask for. `json`: the summary.
 fn write(
-    args: &Args,
-    scenario: &Scenario,
-    report: &Report,
-    programs: &[ProgramResult],
+    (args, scenario): (&Args, &Scenario),
+    network: &NetworkReport,
     emulated: &Emulated,
+    json: &str,
     observers: Observers,
     (results, page): (Option<output::Directory>, Option<ReportFile>),
 ) -> Result<(), Failure> {
     if let Some(place) = &args.json {
-        write_text(place, &summary::json(report, programs, emulated))?;
+        write_text(place, json)?;
     }
     if let Some(place) = &args.record {
-        write_text(place, &record::json(&emulated.spec, &report.links))?;
+        write_text(place, &record::json(&emulated.spec, &network.links))?;
     }
     let (extras, recording) = observers.finish()?;
     if let (Some(directory), Some(path)) = (results, &args.output) {

@@ -10,7 +10,7 @@ use hopline_lab::map::Map;
 use hopline_lab::output::{CAPTURE, Directory, Extra, OutputError};
 use hopline_lab::{Scenario, Spec, report};
 use hopline_sim::Tracer;
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
@@ -42,9 +42,16 @@ impl Observers {
         };
         let mut all = Self { extras: Vec::new(), capture: None, recording: None, watch: None };
         if let (Some(directory), Some(nodes)) = (results, capture_nodes(args.pcap, &args.pcap_node, spec)?) {
-            let (sink, writer) = background_writer(directory.file(CAPTURE)?).map_err(cannot_start)?;
-            observation.capture = Some((sink, nodes.clone()));
-            all.capture = Some(Capture { place: directory.place(CAPTURE), writer });
+            let file = directory.file(CAPTURE)?;
+            let file: Box<dyn Write + Send> = if args.virtual_time {
+                // The network waits for the disk.
+                Box::new(file)
+            } else {
+                let (sink, writer) = background_writer(file).map_err(cannot_start)?;
+                all.capture = Some(Capture { place: directory.place(CAPTURE), writer });
+                Box::new(sink)
+            };
+            observation.capture = Some(hopline_emulate::Capture { file, nodes: nodes.clone() });
             all.extras.push(Extra::Capture(nodes));
         }
         if let Some(port) = args.watch {

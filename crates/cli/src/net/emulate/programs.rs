@@ -13,11 +13,10 @@ use hopline_lab::output::Directory;
 use hopline_linux::netns;
 use hopline_scenario::Program;
 use rustix::process::Signal;
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -98,8 +97,7 @@ impl ProgramResult {
 
 /// Checks that all programs exist.
 pub(super) fn check(programs: &[Program]) -> Result<(), Problem> {
-    let path = search_path().or_else(|| env::var_os("PATH")).unwrap_or_default();
-    programs.iter().find(|program| !is_there(&program.command[0], &path)).map_or(Ok(()), |program| {
+    programs.iter().find(|program| find_program(&program.command[0]).is_none()).map_or(Ok(()), |program| {
         let word = &program.command[0];
         let problem = Problem::new(format!("there is no program `{word}`")).at(&program.origin);
         Err(problem.help(if word.contains(char::is_whitespace) {
@@ -112,14 +110,16 @@ pub(super) fn check(programs: &[Program]) -> Result<(), Problem> {
     })
 }
 
-fn is_there(word: &str, path: &OsStr) -> bool {
-    let is_program = |path: &Path| {
+/// Returns the path of a program.
+pub(super) fn find_program(word: &str) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| {
         fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
     };
     if word.contains('/') {
-        return is_program(Path::new(word));
+        return Some(PathBuf::from(word)).filter(is_program);
     }
-    env::split_paths(path).any(|folder| is_program(&folder.join(word)))
+    let path = search_path().or_else(|| env::var_os("PATH")).unwrap_or_default();
+    env::split_paths(&path).map(|folder| folder.join(word)).find(is_program)
 }
 
 impl<'a> Programs<'a> {
@@ -239,13 +239,7 @@ impl RunningProgram {
         let words = results.and_then(|directory| {
             last_line(&directory.draft().join(format!("{}.stderr", self.program.name)))
         });
-        let words = words.map(|words| format!(": {words}")).unwrap_or_default();
-        print_error_line(&format!(
-            "error: program {} at {} ended after {after:.1} s with {}{words}",
-            self.program.name,
-            self.node,
-            how(status)
-        ));
+        print_error_line(&failure(&self.program, &self.node, after, status, words));
     }
 
     fn into_result(self) -> ProgramResult {
@@ -262,6 +256,22 @@ impl RunningProgram {
     }
 }
 
+/// Returns the line about a program that has failed. `words`: the last ones that it said.
+pub(super) fn failure(
+    program: &Program,
+    node: &str,
+    after_s: f64,
+    status: ExitStatus,
+    words: Option<String>,
+) -> String {
+    let words = words.map(|words| format!(": {words}")).unwrap_or_default();
+    format!(
+        "error: program {} at {node} ended after {after_s:.1} s with {}{words}",
+        program.name,
+        how(status)
+    )
+}
+
 fn how(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
@@ -274,7 +284,7 @@ fn seconds(at: VirtualInstant) -> f64 {
 }
 
 /// Returns the last line of a file that is not empty.
-fn last_line(path: &Path) -> Option<String> {
+pub(super) fn last_line(path: &Path) -> Option<String> {
     let text = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&text[text.len().saturating_sub(64 * 1024)..]).into_owned();
     let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;

@@ -3,7 +3,7 @@
 use crate::commands::experiment;
 use crate::problems::Failure;
 use hopline_core::{Duration, Instant, NodeId};
-use hopline_emulate::{FlowProtocol, RealFlow, Report};
+use hopline_emulate::{FlowProtocol, NetworkReport, RealFlow};
 use hopline_lab::animation::Animation;
 use hopline_lab::description::Description;
 use hopline_lab::map::Map;
@@ -53,6 +53,15 @@ const MEASURED: [&str; 24] = [
 const UNMEASURED: [&str; 5] =
     ["timeouts", "spurious_timeouts", "spurious_recoveries", "rack_losses", "tail_probes"];
 
+/// Real time that an emulation took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cost {
+    /// Of the thread that simulates the network.
+    pub(super) cpu: Duration,
+    /// From its start to its end.
+    pub(super) wall: Duration,
+}
+
 /// An emulation as a run of the lab.
 pub(super) struct Emulated {
     /// The network, with the flows of programs behind its own. It lasts as long as the emulation did.
@@ -63,7 +72,7 @@ pub(super) struct Emulated {
 
 impl Emulated {
     /// Returns the run number `number` of `spec`.
-    pub(super) fn of(spec: &Spec, number: u64, report: &Report) -> Self {
+    pub(super) fn of(spec: &Spec, number: u64, report: &NetworkReport, cost: Cost) -> Self {
         let mut spec = Spec { duration: report.outcome.sim_time, ..spec.clone() };
         let mut outcome = report.outcome.clone();
         let simulated = spec.flows.len();
@@ -71,7 +80,7 @@ impl Emulated {
             spec.flows.push(flow_spec(&spec, flow));
             outcome.flows.push(flow.outcome.clone());
         }
-        let mut done = completed(&spec, number, report, outcome);
+        let mut done = completed(&spec, number, cost, outcome);
         for (ends, flow) in done.flows[simulated..].iter_mut().zip(&report.flows.flows) {
             for (end, node, address) in
                 [(&mut ends.src, flow.nodes[0], flow.src), (&mut ends.dst, flow.nodes[1], flow.dst)]
@@ -111,9 +120,8 @@ fn rounded(seconds: f64) -> f64 {
     (seconds * 1e3).round() / 1e3
 }
 
-fn completed(spec: &Spec, number: u64, report: &Report, outcome: Outcome) -> CompletedRun {
-    let wall_s = outcome.sim_time.as_secs_f64();
-    let run = Run { outcome, cpu_s: report.cpu_time.as_secs_f64(), wall_s };
+fn completed(spec: &Spec, number: u64, cost: Cost, outcome: Outcome) -> CompletedRun {
+    let run = Run { outcome, cpu_s: cost.cpu.as_secs_f64(), wall_s: cost.wall.as_secs_f64() };
     let keep = Keep { series: KeepSeries::All, nodes: KeepNodes::Keep, pairs: KeepPairs::Drop };
     CompletedRun::of(spec, &run, number, keep)
 }

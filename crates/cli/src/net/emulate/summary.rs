@@ -2,33 +2,59 @@
 
 use super::programs::{End, ProgramResult};
 use super::results::Emulated;
-use hopline_emulate::{HostReport, Report};
+use hopline_emulate::{HostReport, NetworkReport, Report};
 use hopline_lab::record::Record;
 use hopline_lab::text::packets;
 use serde_json::{Value, json};
+use std::fmt::Display;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Returns flows, programs, frames and the verdict.
-pub(super) fn text(report: &Report, programs: &[ProgramResult], emulated: &Emulated) -> String {
+/// Returns flows, programs, and `last`: frames and the verdict.
+pub(super) fn text(
+    network: &NetworkReport,
+    programs: &[ProgramResult],
+    emulated: &Emulated,
+    last: &dyn Display,
+) -> String {
     // An empty line follows the table.
     let flows = Some(packets::flows(&emulated.done)).filter(|table| !table.is_empty());
-    let uncounted = Some(report.flows.uncounted_packets).filter(|&packets| packets > 0);
+    let uncounted = Some(network.flows.uncounted_packets).filter(|&packets| packets > 0);
     let uncounted =
         uncounted.map(|packets| format!("{packets} packets of further flows are not in the table"));
     let programs = programs.iter().map(ProgramResult::line);
-    let lines = flows.into_iter().chain(uncounted).chain(programs).chain([report.to_string()]);
+    let lines = flows.into_iter().chain(uncounted).chain(programs).chain([last.to_string()]);
     lines.collect::<Vec<_>>().join("\n")
 }
 
-pub(super) fn json(report: &Report, programs: &[ProgramResult], emulated: &Emulated) -> String {
-    let late = &report.lateness;
+/// Returns the summary as an object, with the fields of `more`.
+pub(super) fn json(
+    network: &NetworkReport,
+    programs: &[ProgramResult],
+    emulated: &Emulated,
+    more: Value,
+) -> String {
     let run = Record { point: 0, run: 1, result: Ok(emulated.done.clone()) }.json();
-    let value = json!({
+    let mut value = json!({
+        "failure": network.failure,
+        "duration_s": network.outcome.sim_time.as_secs_f64(),
+        "nodes": network.hosts.iter().map(node).collect::<Vec<_>>(),
+        "flows": run["flows"],
+        "uncounted_packets": network.flows.uncounted_packets,
+        "programs": programs.iter().map(program).collect::<Vec<_>>(),
+    });
+    if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
+        value.extend(more);
+    }
+    format!("{value:#}\n")
+}
+
+/// Returns the fields of an emulation in real time.
+pub(super) fn lateness(report: &Report) -> Value {
+    let late = &report.lateness;
+    json!({
         "valid": report.is_valid(),
-        "failure": report.failure,
-        "duration_s": report.outcome.sim_time.as_secs_f64(),
         "lateness": {
             "events": late.packets,
             "mean_s": late.mean.as_secs_f64(),
@@ -37,12 +63,7 @@ pub(super) fn json(report: &Report, programs: &[ProgramResult], emulated: &Emula
             "max_s": late.max.as_secs_f64(),
             "share_over_1_ms": late.over_1_ms,
         },
-        "nodes": report.hosts.iter().map(node).collect::<Vec<_>>(),
-        "flows": run["flows"],
-        "uncounted_packets": report.flows.uncounted_packets,
-        "programs": programs.iter().map(program).collect::<Vec<_>>(),
-    });
-    format!("{value:#}\n")
+    })
 }
 
 fn program(result: &ProgramResult) -> Value {

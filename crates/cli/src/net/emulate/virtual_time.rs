@@ -1,0 +1,269 @@
+//! `hopline emulate --virtual-time`: Linux kernels at nodes, with the simulated network as their scheduler.
+
+use super::programs::{End, ProgramResult, failure, find_program, last_line};
+use super::results::{Cost, Emulated};
+use super::run_folder::RunFolder;
+use super::{Network, Observers, create_results, directory, live_line, search_path, summary, write};
+use crate::console;
+use crate::net::args::Emulate as Args;
+use crate::net::children::Children;
+use crate::net::clock;
+use crate::problems::{Failure, print_error_line};
+use hopline_config::source::Problem;
+use hopline_core::{Duration as VirtualDuration, Instant, NodeId};
+use hopline_emulate::{HostReport, NetworkReport, Observed, Observers as Tracer};
+use hopline_lab::Spec;
+use hopline_lab::output::{CAPTURE, Directory};
+use hopline_linux::sched;
+use hopline_scenario::Program;
+use hopline_virtual_time::emulation::{self, Settings};
+use hopline_virtual_time::guest::init::{self, TEMPORARY};
+use hopline_virtual_time::guest::plan::{ProgramEnd, errors_file, output_file};
+use hopline_virtual_time::kernel::{KernelImage, Machine};
+use hopline_virtual_time::report::Report;
+use hopline_virtual_time::{Error, guest, report};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::json;
+use std::cell::RefCell;
+use std::env;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus};
+use std::time::Duration;
+
+/// Seconds of real time for which a program may compute, unless the user gives others.
+const PATIENCE_S: u64 = 30;
+/// Exit code of a program that does not start, as that of `hopline exec`.
+const NOT_STARTED: i32 = 2;
+
+/// Prepares a host and runs its programs, if this process is the first one of a kernel. Returns only after an error.
+pub(crate) fn be_first_process() -> Option<ExitCode> {
+    let is_first = std::process::id() == 1 && env::args_os().next()? == init::PATH;
+    is_first.then(|| {
+        let error = guest::init::run().err();
+        let error = error.map_or_else(|| "it was not switched off".into(), |error| error.to_string());
+        print_error_line(&format!("preparing the host: {error}"));
+        ExitCode::FAILURE
+    })
+}
+
+/// Checks what the options and the scenario ask for, and finds the kernel.
+pub(super) fn check(args: &Args, programs: &[Program]) -> Result<KernelImage, Problem> {
+    let unsupported = [
+        (!args.command.is_empty(), "a command after `--` runs in real time"),
+        (args.watch.is_some(), "--watch shows a network in real time"),
+        (args.best_effort, "--best-effort is about real time: in virtual time nothing is late"),
+    ];
+    if let Some((_, reason)) = unsupported.iter().find(|(is_asked, _)| *is_asked) {
+        return Err(Problem::new(format!("--virtual-time: {reason}"))
+            .help("start programs by [[program]] tables of the scenario; --report FILE has the map"));
+    }
+    if programs.is_empty() {
+        return Err(Problem::new("--virtual-time: the scenario has no program to run")
+            .help("add a table: [[program]], name = \"ping\", node = \"n0\", command = [\"ping\", \"n1\"]"));
+    }
+    programs.iter().try_for_each(is_visible)?;
+    let folder = args.kernel.clone().unwrap_or_else(KernelImage::default_folder);
+    KernelImage::find(&folder).map_err(|e| {
+        Problem::new(e.to_string()).help("`make uml` in hopline's source folder builds the kernel once")
+    })
+}
+
+/// Checks that a program is not in a folder that is empty at nodes. The current directory is shown there.
+fn is_visible(program: &Program) -> Result<(), Problem> {
+    let Some(path) = find_program(&program.command[0]).and_then(|path| fs::canonicalize(path).ok()) else {
+        return Ok(());
+    };
+    let is_shown = env::current_dir().is_ok_and(|here| path.starts_with(&here) && !is_temporary(&here));
+    let Some(place) = TEMPORARY.into_iter().find(|place| !is_shown && path.starts_with(place)) else {
+        return Ok(());
+    };
+    Err(Problem::new(format!("`{}` is in {place}, which is empty at nodes in virtual time", path.display()))
+        .at(&program.origin)
+        .help("move it to another folder"))
+}
+
+/// Emulates the network with kernels at nodes.
+pub(super) fn execute(network: Network<'_>, kernel: KernelImage) -> Result<ExitCode, Failure> {
+    let Network { args, scenario, spec, programs, at, page } = network;
+    console::catch_interrupts()?;
+    let results = create_results(args)?;
+    let (observers, observation) = Observers::start(args, &scenario, &spec, results.as_ref())?;
+    let tracer = Tracer::new(&spec, observation).map_err(failed(format!("writing {CAPTURE}")))?;
+    let folder = RunFolder::create().map_err(failed("making a folder for the kernels"))?;
+    // Kernels are killed when they are dropped, and their processes with them.
+    let _children = Children::adopt();
+    let syscall_cost = args.syscall_cost_us.map(VirtualDuration::from_micros);
+    let machine = Machine::default();
+    let machine = Machine { syscall_cost: syscall_cost.unwrap_or(machine.syscall_cost), ..machine };
+    let settings = Settings {
+        nodes: at,
+        run: args.run,
+        end: Instant::ZERO + spec.duration,
+        has_routes: !(args.no_routes || spec.routing.has_agents()),
+        programs: programs.iter().map(planned).collect(),
+        environment: environment(&spec),
+        working_directory: env::current_dir().map_err(failed("finding the current directory"))?,
+        kernel,
+        machine,
+        init: env::current_exe().map_err(failed("finding this program"))?,
+        init_arguments: Vec::new(),
+        folder: folder.path().to_owned(),
+        patience: Duration::from_secs(args.patience.unwrap_or(PATIENCE_S)),
+    };
+    // Kernels inherit it: they and this thread wake each other up thousands of times a second.
+    sched::request_prompt_wakeups();
+    let began = clock::now();
+    let line = RefCell::new(live_line::VirtualLine::new(spec.duration));
+    let proceed = |now| {
+        line.borrow_mut().show(now);
+        !console::interrupted()
+    };
+    let ran = emulation::run(&spec, &settings, tracer, &proceed);
+    line.into_inner().end();
+    let (report, tracer) = ran.map_err(|error| match error {
+        Error::Interrupted => Failure::Interrupted("interrupted; nothing was written"),
+        other => Failure::Other(other.to_string()),
+    })?;
+    let cost = Cost { cpu: cpu_time().into(), wall: began.elapsed().into() };
+    let observed = tracer.finish(report.reached);
+    let programs = programs.into_iter().map(|program| result(program, &report)).collect::<Vec<_>>();
+    hand_out(&programs, &report, results.as_ref())?;
+    let (network, capture) = network_report(&report, observed);
+    capture.map_err(failed(format!("writing {CAPTURE}")))?;
+    let emulated = Emulated::of(&spec, args.run, &network, cost);
+    print_error_line(&summary::text(&network, &programs, &emulated, &last_lines(&network, cost)));
+    let fingerprint = json!({ "fingerprint": format!("{:016x}", network.outcome.fingerprint) });
+    let json = summary::json(&network, &programs, &emulated, fingerprint);
+    write((args, &scenario), &network, &emulated, &json, observers, (results, page))?;
+    Ok(ExitCode::from(u8::from(programs.iter().any(ProgramResult::has_failed))))
+}
+
+/// Returns whether a folder is there at nodes, but empty.
+fn is_temporary(folder: &Path) -> bool {
+    TEMPORARY.iter().any(|place| folder == Path::new(place))
+}
+
+fn failed(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Failure {
+    move |error| Failure::Other(format!("{}: {error}", doing.into()))
+}
+
+fn planned(program: &Program) -> emulation::Program {
+    emulation::Program {
+        name: program.name.clone(),
+        node: program.node,
+        // Found here: a longer PATH would delay it at the node.
+        path: find_program(&program.command[0]).unwrap_or_else(|| PathBuf::from(&program.command[0])),
+        command: program.command.clone(),
+        start: program.start,
+        stop: program.stop,
+    }
+}
+
+/// Returns the environment of programs: little of that of this process, so that runs repeat.
+fn environment(spec: &Spec) -> Vec<(String, String)> {
+    let path = search_path().or_else(|| env::var_os("PATH")).unwrap_or_default();
+    let fixed = [
+        ("PATH", path.to_string_lossy().into_owned()),
+        ("HOME", "/tmp".into()),
+        ("LC_ALL", "C.UTF-8".into()),
+    ];
+    let nodes = (0..).map(NodeId).zip(&spec.nodes);
+    let addresses = nodes.map(|(id, node)| (directory::variable(&node.name), id.ipv4().to_string()));
+    fixed.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(addresses).collect()
+}
+
+/// Returns the result of a program in the form of real time.
+fn result(program: Program, report: &Report) -> ProgramResult {
+    let host = report.hosts.iter().find(|host| host.node == program.node);
+    let host = host.expect("programs are at nodes with kernels");
+    let ended = host.programs.iter().find(|one| one.name == program.name).and_then(|one| one.end.as_ref());
+    let end = ended.map_or(End::NotStarted, |end| match end.was_stopped {
+        true => End::Stopped(status(end)),
+        false => End::Exited(status(end)),
+    });
+    let started = ended.map(|_| Duration::from_nanos(program.start.as_nanos()));
+    let ended = ended.map(|end| Duration::from_nanos(end.ended_ns));
+    ProgramResult { program, node: host.name.clone(), started, ended, end }
+}
+
+fn status(end: &ProgramEnd) -> ExitStatus {
+    // A wait status has the signal below the exit code.
+    let of_code = |code: i32| ExitStatus::from_raw(code << 8);
+    end.signal.map_or_else(|| of_code(end.code.unwrap_or(NOT_STARTED)), ExitStatus::from_raw)
+}
+
+/// Stores the output of programs, or prints it on stderr, and reports those that failed.
+fn hand_out(programs: &[ProgramResult], report: &Report, results: Option<&Directory>) -> Result<(), Failure> {
+    for (host, program) in report.hosts.iter().flat_map(|host| host.programs.iter().map(move |p| (host, p))) {
+        for name in [output_file(&program.name), errors_file(&program.name)] {
+            let Ok(mut file) = File::open(host.folder.join(&name)) else { continue };
+            match results {
+                Some(directory) => {
+                    io::copy(&mut file, &mut directory.file(&name)?)
+                        .map_err(failed(format!("writing {name}")))?;
+                }
+                None => print_prefixed(&program.name, file).map_err(failed(format!("reading {name}")))?,
+            }
+        }
+    }
+    for result in programs {
+        if let End::Exited(status) = result.end
+            && !status.success()
+        {
+            let times = result.started.zip(result.ended);
+            let after_s = times.map_or(0.0, |(from, to)| to.saturating_sub(from).as_secs_f64());
+            let words = words(result, report, results);
+            print_error_line(&failure(&result.program, &result.node, after_s, status, words));
+        }
+    }
+    Ok(())
+}
+
+fn print_prefixed(name: &str, mut file: File) -> io::Result<()> {
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    String::from_utf8_lossy(&text).lines().for_each(|line| print_error_line(&format!("{name}: {line}")));
+    Ok(())
+}
+
+/// Returns the reason that a program did not start, or the last line of its errors if that was not printed.
+fn words(result: &ProgramResult, report: &Report, results: Option<&Directory>) -> Option<String> {
+    let host = report.hosts.iter().find(|host| host.node == result.program.node)?;
+    let program = host.programs.iter().find(|one| one.name == result.program.name)?;
+    let not_started = program.end.as_ref()?.error.clone();
+    let errors = || last_line(&host.folder.join(errors_file(&program.name)));
+    not_started.or_else(|| results.and_then(|_| errors()))
+}
+
+fn network_report(report: &report::Report, observed: Observed) -> (NetworkReport, io::Result<()>) {
+    let host = |host: &report::HostReport| HostReport {
+        name: host.name.clone(),
+        tap: host.tap,
+        refused: host.overflow,
+    };
+    let network = NetworkReport {
+        outcome: report.outcome.clone(),
+        hosts: report.hosts.iter().map(host).collect(),
+        flows: observed.flows,
+        links: observed.links,
+        failure: None,
+    };
+    (network, observed.capture)
+}
+
+fn last_lines(network: &NetworkReport, cost: Cost) -> String {
+    let (real, fingerprint) = (cost.wall.as_secs_f64(), network.outcome.fingerprint);
+    let speed = network.outcome.sim_time.as_secs_f64() / real.max(1e-3);
+    format!(
+        "{network}\nvirtual time: {speed:.2} s a second of real time, {real:.1} s in all\nfingerprint {fingerprint:016x}"
+    )
+}
+
+/// Returns the CPU time of this thread.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
