@@ -6,6 +6,7 @@ pub mod bench;
 pub mod capi;
 pub mod daemon;
 pub mod dialogues;
+pub mod emulate;
 pub mod files;
 pub mod gateway;
 pub mod machines;
@@ -47,6 +48,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "arq_frame", run: wire::arq_frame },
     Target { name: "arp", run: wire::arp },
     Target { name: "ethernet", run: wire::ethernet },
+    Target { name: "flow_packet", run: emulate::flow_packet },
+    Target { name: "watch_request", run: emulate::watch_request },
     Target { name: "tcp_endpoint", run: machines::tcp_endpoint },
     Target { name: "host_stack", run: machines::host_stack },
     Target { name: "snoop", run: machines::snoop },

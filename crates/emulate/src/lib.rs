@@ -14,15 +14,19 @@ mod flows;
 mod host;
 mod links;
 mod observers;
+mod page_request;
 mod report;
 mod tap_set;
 mod writer;
 
 pub use carrier::Progress;
+#[doc(hidden)]
+pub use flows::flow_in_frame;
 pub use flows::{FlowProtocol, RealFlow, RealFlows};
 pub use host::INTERFACE;
 pub use links::{LinkSecond, RecordedLink};
 pub use observers::{Capture, EventFunction, LinkMeasurement, Observation, Observed, Observer, Observers};
+pub use page_request::{PageAnswer, answer_to_request};
 pub use report::{HostReport, NetworkReport, Report};
 pub use writer::{BackgroundWriter, BlockSink, background_writer};
 

@@ -17,6 +17,7 @@ use hopline_core::{Duration, Instant, NodeId};
 use hopline_sim::outcome::{Connected, FlowOutcome, FlowSample};
 use hopline_sim::trace::{Body, PacketView, TraceEvent};
 use hopline_sim::{Spec, Tracer};
+use hopline_wire::ethernet::Frame;
 use packet::FlowPacket;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -30,6 +31,14 @@ const MAX_PACKETS: usize = 65_536;
 const MEMORY: Duration = Duration::from_secs(30);
 /// A packet sent within this time before the end, and not arrived, is in flight, and not lost.
 const IN_FLIGHT: Duration = Duration::from_secs(1);
+
+/// Returns the flow of the packet in a frame, its bytes and those for the application, and its identity; for a fuzz target.
+#[doc(hidden)]
+#[must_use]
+pub fn flow_in_frame(frame: &Frame) -> Option<(FlowProtocol, [SocketAddr; 2], [u32; 2], u64)> {
+    let FlowPacket { protocol, src, dst, len, payload, identity, .. } = FlowPacket::of(frame)?;
+    Some((protocol, [src, dst], [len, payload], identity))
+}
 
 /// Observer of the frames at all taps.
 #[derive(Debug)]

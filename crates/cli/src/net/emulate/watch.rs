@@ -6,8 +6,9 @@
 
 use crate::net::clock;
 use crate::problems::{Failure, print_error_line};
+use hopline_emulate::{PageAnswer, answer_to_request};
 use hopline_lab::animation::{Watched, WatchedNetwork};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -104,96 +105,21 @@ fn serve(stream: &TcpStream, port: u16, page: &str, clients: &Clients) -> io::Re
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     let mut out = stream;
-    match answer(BufReader::new(stream.take(MAX_REQUEST)), port)? {
-        Answer::Page => {
+    match answer_to_request(BufReader::new(stream.take(MAX_REQUEST)), port)? {
+        PageAnswer::Page => {
             let head =
                 "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nCache-Control: no-store\r\n";
             write!(out, "{head}Content-Length: {}\r\nConnection: close\r\n\r\n{page}", page.len())
         }
-        Answer::Events => {
+        PageAnswer::Events => {
             let (sender, messages): (_, Receiver<Arc<str>>) = sync_channel(WAITING);
             clients.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
             let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n";
             write!(out, "{head}Connection: close\r\n\r\nretry: 1000\n\n")?;
             messages.iter().try_for_each(|message| out.write_all(message.as_bytes()))
         }
-        Answer::Refused(status) => {
+        PageAnswer::Refused(status) => {
             write!(out, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         }
-    }
-}
-
-/// Answer to a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    Page,
-    Events,
-    /// Status line of HTTP, without the version.
-    Refused(&'static str),
-}
-
-/// Reads a request of HTTP/1.1 without a body (RFC 9112).
-fn answer(request: impl BufRead, port: u16) -> io::Result<Answer> {
-    let mut lines = request
-        .split(b'\n')
-        .map(|line| line.map(|line| String::from_utf8_lossy(&line).trim_end().to_owned()));
-    let first = lines.next().transpose()?.unwrap_or_default();
-    let mut host = None;
-    loop {
-        let Some(line) = lines.next().transpose()? else { return Ok(Answer::Refused("400 Bad Request")) };
-        if line.is_empty() {
-            break;
-        }
-        if let Some((_, value)) = line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("host")) {
-            host = Some(value.trim().to_ascii_lowercase());
-        }
-    }
-    let own = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
-    if !host.is_some_and(|host| own.contains(&host)) {
-        return Ok(Answer::Refused("403 Forbidden"));
-    }
-    Ok(match first.split(' ').collect::<Vec<_>>()[..] {
-        ["GET", "/", _] => Answer::Page,
-        ["GET", "/events", _] => Answer::Events,
-        ["GET", ..] => Answer::Refused("404 Not Found"),
-        _ => Answer::Refused("405 Method Not Allowed"),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_for_this_machine_alone_are_answered() {
-        let of = |request: &str| answer(request.as_bytes(), 8080).unwrap();
-        let get = |path: &str, host: &str| {
-            of(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: */*\r\n\r\n"))
-        };
-        assert_eq!(get("/", "127.0.0.1:8080"), Answer::Page);
-        assert_eq!(get("/events", "LOCALHOST:8080"), Answer::Events);
-        assert_eq!(get("/favicon.ico", "localhost:8080"), Answer::Refused("404 Not Found"));
-        for host in ["example.org:8080", "127.0.0.1:8081", "127.0.0.1", ""] {
-            assert_eq!(get("/", host), Answer::Refused("403 Forbidden"), "{host}");
-        }
-        assert_eq!(of("GET / HTTP/1.1\r\n\r\n"), Answer::Refused("403 Forbidden"));
-        assert_eq!(
-            of("POST / HTTP/1.1\r\nhost: localhost:8080\r\n\r\n"),
-            Answer::Refused("405 Method Not Allowed")
-        );
-    }
-
-    #[test]
-    fn whatever_comes_is_answered_or_refused() {
-        for request in ["", "\n", "GET", "GET / HTTP/1.1\r\nHost: localhost:1", "\0\r\n\r\n", ":::\n:\n\n"] {
-            assert!(matches!(answer(request.as_bytes(), 1).unwrap(), Answer::Refused(_)), "{request:?}");
-        }
-        let mut state = 1u32;
-        let mut noise = [0; 4096];
-        for byte in &mut noise {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            *byte = (state >> 24) as u8;
-        }
-        (0..noise.len()).for_each(|at| _ = answer(&noise[at..], 1).unwrap());
     }
 }
