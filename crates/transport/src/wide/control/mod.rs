@@ -24,13 +24,14 @@
 //!                                 ▼                            or stay too long   │
 //!                            Competitive ─────────────────────────────────────────┘
 //!
-//! Every state but InitialWindow ──▶ Startup: long outage, another path, or a faster link
+//! Every state but InitialWindow ──▶ Startup: long outage, or another path
+//! Cruise, Drain, EvaluateDrain  ──▶ Startup: a faster link
 //! ```
 //!
 //! | state | sends at | until |
 //! |---|---|---|
 //! | InitialWindow | no rate; ten packets in flight | the first burst has arrived |
-//! | Startup | a rate that doubles up to the first estimate, then grows by a rising gain | the link carries less than the rate, or the loss rate is too high |
+//! | Startup | a rate that doubles up to the first estimate, then grows by a rising gain | the link carries less than the rate, the loss rate is too high, or a queue or a mark starts a drain |
 //! | Cruise | the current rate, which grows while there is no queue | congestion, or a measurement is due |
 //! | Drain | 75 % of the reduced rate | the queue is empty, or would be if only this flow had filled it |
 //! | EvaluateDrain | the reduced rate | a round trip shows the effect of the drain |
