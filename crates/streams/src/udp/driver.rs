@@ -9,9 +9,6 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use std::os::fd::AsFd;
 
-/// Batches read before timers are processed.
-const BATCHES: usize = 1;
-
 pub(super) fn run(shared: &Shared<impl Protocol>) {
     // If it were late to a timer, it would send less than the rate allows.
     sched::request_prompt_wakeups();
@@ -61,20 +58,16 @@ fn sleep(shared: &Shared<impl Protocol>, flags: PollFlags, timeout: Option<&Time
     fds[0].revents()
 }
 
+/// Reads a batch. Timers are processed before the next one.
 fn receive(shared: &Shared<impl Protocol>, buffers: &mut Buffers) {
-    for _ in 0..BATCHES {
-        shared.socket.receive(buffers);
-        shared.with(|table, io| {
-            table.driver = Driver::Awake;
-            for (path, ecn, datagram) in buffers.datagrams() {
-                table.handle_datagram(io, path, ecn, datagram);
-            }
-            table.send_replies(io);
-        });
-        if !buffers.is_full() {
-            return;
+    shared.socket.receive(buffers);
+    shared.with(|table, io| {
+        table.driver = Driver::Awake;
+        for (path, ecn, datagram) in buffers.datagrams() {
+            table.handle_datagram(io, path, ecn, datagram);
         }
-    }
+        table.send_replies(io);
+    });
 }
 
 fn handle_icmp_errors(shared: &Shared<impl Protocol>) {

@@ -184,10 +184,6 @@ impl Buffers {
         Self { bytes: vec![0; BATCH * MAX_GSO_BYTES], metas: [RecvMeta::default(); BATCH], filled: 0 }
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.filled == BATCH
-    }
-
     /// Returns the datagrams of the last read. They are mutable, so that they can be decrypted in place.
     pub(super) fn datagrams(&mut self) -> impl Iterator<Item = (Path, Ecn, &mut [u8])> {
         let read = self.bytes.chunks_mut(MAX_GSO_BYTES).zip(&self.metas).take(self.filled);

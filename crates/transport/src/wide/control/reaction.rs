@@ -22,7 +22,7 @@ const LOSS_TEST_THRESHOLD: f64 = 0.03;
 const MAX_LOSS_TEST_INTERVAL: u32 = 512;
 /// Factor of the rate after ECN marks (RFC 8511 §3.1). With a smaller reduction, CUBIC with ECN gets a few hundredths of a link beside it.
 const MARK_FACTOR: f64 = 0.85;
-/// Ratio of the rate of the link to that of the flow above which the flow starts again. Growth in Cruise takes eight round trips for less.
+/// Ratio of the rate of the link to that of the flow above which the flow starts again. Full steps of growth take four round trips for less.
 /// Own choice, not swept.
 const FASTER_LINK: f64 = 2.0;
 /// Least factor of the rate if the last drain brought no relief: that of CUBIC (RFC 9438 §4.6). Competing traffic may have filled the
