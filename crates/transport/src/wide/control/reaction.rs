@@ -91,13 +91,16 @@ impl RateController {
         let expected = queue + self.expected_queue_growth(ack);
         let is_futile = self.competing.drains_without_relief() > 0 && !self.losses.is_above_baseline();
         let least = if is_futile { self.rate * FUTILE_DRAIN_FACTOR } else { 0.0 };
-        self.reduce(self.latest_link_rate.max(least));
+        self.reduce(self.rate_within_link().max(least));
         self.start_drain(DrainStart { reason: DrainReason::Congestion, queue, expected }, ack);
     }
 
-    /// Returns the rate, or that of the link if that is known and lower.
+    /// Returns the rate, or that of the link if that is known and lower. In Startup the link may be faster than what it has
+    /// delivered, unless it was saturated.
     fn rate_within_link(&self) -> f64 {
-        if self.latest_link_rate > 0.0 { self.rate.min(self.latest_link_rate) } else { self.rate }
+        let is_starting = matches!(self.state.current(), State::Startup { .. });
+        let is_known = self.latest_link_rate > 0.0 && (!is_starting || self.sampler.is_saturated());
+        if is_known { self.rate.min(self.latest_link_rate) } else { self.rate }
     }
 
     /// Reduces the rate as a probe for competing traffic, after a short queue has stood for long.

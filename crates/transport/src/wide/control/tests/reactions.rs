@@ -2,7 +2,7 @@
 
 use super::driver::{AckedPackets, Driver, PACKET};
 use crate::wide::controller::{Controller, RoundOutcome, SendLimit};
-use hopline_core::Duration;
+use hopline_core::{Duration, Instant};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -120,15 +120,46 @@ fn a_mark_reduces_the_rate_to_85_percent() {
 
 #[test]
 fn a_mark_before_the_rate_of_the_link_is_known_takes_15_percent() {
-    let mut driver = Driver::new();
-    while !driver.is_in("Startup") {
-        driver.acknowledge(AckedPackets::FOUR_PACKETS);
-    }
+    let mut driver = starting();
     let before = driver.control.rate;
     driver.control.latest_link_rate = 0.0;
     driver.acknowledge(AckedPackets { after: Duration::from_micros(1), ..MARKED });
     assert_eq!(driver.control.latest_link_rate, 0.0, "still unknown");
     assert_reduced(&driver, before * 0.85 * 0.98);
+}
+
+/// In Startup the delivery rate is a lower bound of the rate of the link, unless that was saturated.
+#[test]
+fn in_startup_congestion_cuts_the_rate_to_that_of_a_saturated_link_and_no_lower_bound() {
+    for (congestion, kept) in [(MARKED, 0.85 * 0.98), (QUEUED, 0.98)] {
+        let mut driver = starting();
+        let mut before = 0.0;
+        while driver.is_in("Startup") {
+            before = driver.control.rate;
+            driver.control.latest_link_rate = before / 50.0;
+            driver.control.sampler.clear();
+            driver.acknowledge(AckedPackets { after: MS(1), ..congestion });
+        }
+        assert!(driver.is_in("Drain"), "{:?}", driver.control.state);
+        assert_reduced(&driver, before * kept);
+    }
+    let mut driver = starting();
+    while driver.is_in("Startup") {
+        driver.acknowledge(AckedPackets {
+            delay: driver.now.since(Instant::from_secs(1)),
+            ..AckedPackets::FOUR_PACKETS
+        });
+    }
+    assert!(driver.control.rate < LINK * 1.1, "{} of {LINK}", driver.control.rate);
+}
+
+/// A driver after the initial window.
+fn starting() -> Driver {
+    let mut driver = Driver::new();
+    while !driver.is_in("Startup") {
+        driver.acknowledge(AckedPackets::FOUR_PACKETS);
+    }
+    driver
 }
 
 #[test]
