@@ -112,7 +112,7 @@ pub const NEIGHBORHOOD_RED: &[Key] = &[
     Key::word(
         "action",
         &["drop", "mark"],
-        "action on a chosen packet; mark: packets of flows with tcp.ecn are marked",
+        "action on a chosen packet; mark: ECN-capable packets are marked (TPA-wide, TCP with ECN), others dropped",
     ).default(Literal::Word("drop")),
     Key::word(
         "guard",

@@ -312,7 +312,7 @@ pub mod queue {
     pub const ACTION: Choice<SignalAction> = choice!(
         "action",
         { "drop" => SignalAction::Drop, "mark" => SignalAction::Mark },
-        "of red, codel, fq-codel and pie: action on a chosen packet; mark: packets of flows with tcp.ecn are marked",
+        "of red, codel, fq-codel and pie: action on a chosen packet; mark: ECN-capable packets are marked (TPA-wide, TCP with tcp.ecn), others dropped",
     ).default("drop");
 }
 

@@ -1,5 +1,6 @@
 //! From a checked document to a [`Spec`].
 
+mod broken_rule;
 mod cells;
 mod door;
 mod draw;

@@ -3,6 +3,7 @@
 use super::super::keys;
 use super::super::schema::Section;
 use super::super::user_defined::{ScenarioWithMachines, named};
+use super::broken_rule::{FieldKeys, broken_rule};
 use super::{door, feedback, pacing, reject_foreign_keys, seconds};
 use hopline_config::source::Problem;
 use hopline_core::Duration;
@@ -12,6 +13,22 @@ use hopline_transport::tcp::{
     FastConvergence, InitialWindow, OptionOffer, PolicerDetection, PragueConfig, RouteFeedback, RtoConfig,
     SpuriousDetection, SpuriousDetector, Variant,
 };
+
+/// Keys of the fields that have rules beyond the range of a key.
+const RULE_KEYS: FieldKeys = &[
+    ("ecn", "ecn"),
+    ("pacing", "pacing"),
+    ("feedback", "feedback"),
+    ("loss_detection", "loss_detection"),
+    ("closed_window", "closed_window"),
+    ("timestamps", "timestamps"),
+    ("rto.min", "min_rto_s"),
+    ("rto.max", "max_rto_s"),
+    ("rto.granularity", "clock_granularity_s"),
+    ("rto.backoff_limit", "backoff_limit"),
+    ("spurious.eifel", "eifel"),
+    ("spurious.dsack", "dsack_undo"),
+];
 
 /// Returns the configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of
 /// the `scenario`, then that of `flow`; TCP-DOOR from `[door]` of both.
@@ -59,10 +76,7 @@ pub(super) fn resolve(
     if transport == "tcp-door" {
         config = config.with_door(Some(door::resolve(door, config.timestamps())?));
     }
-    let section = if own.is_given() { own } else { general };
-    config
-        .validate()
-        .map_err(|e| Problem::new(format!("TCP parameters do not fit together: {e}")).at(section.origin))?;
+    config.validate().map_err(|e| broken_rule(&e, RULE_KEYS, [general, own]))?;
     Ok(config)
 }
 

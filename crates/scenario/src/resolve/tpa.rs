@@ -2,12 +2,21 @@
 
 use super::super::keys::{self, Protocol};
 use super::super::schema::Section;
+use super::broken_rule::{FieldKeys, broken_rule};
 use super::{pacing, seconds};
 use hopline_config::source::Problem;
 use hopline_core::Duration;
 use hopline_sim::spec::FailureNotification;
 use hopline_transport::pacing::Pacing;
 use hopline_transport::tpa::{AckConfig, Config, FailureConfig, Notification, RtoConfig};
+
+/// Keys of the fields that have rules beyond the range of a key.
+const RULE_KEYS: FieldKeys = &[
+    ("rto.min", "min_rto_s"),
+    ("rto.max", "max_rto_s"),
+    ("th_route", "th_route"),
+    ("receive_buffer", "receive_buffer_bytes"),
+];
 
 /// Returns the configuration of a flow over `transport`: what the transport is, then `[tpa]` of the
 /// `scenario`, then `own` (`flow.tpa`).
@@ -27,10 +36,7 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) 
         config = apply(config, section);
     }
     check_notification(config.failures().notification(), scenario.section("routing"), general, own)?;
-    let section = if own.is_given() { own } else { general };
-    config
-        .validate()
-        .map_err(|e| Problem::new(format!("TPA parameters do not fit together: {e}")).at(section.origin))?;
+    config.validate().map_err(|e| broken_rule(&e, RULE_KEYS, [general, own]))?;
     Ok(config)
 }
 

@@ -1,9 +1,18 @@
 //! `[wide]` and `flow.wide`.
 
 use super::super::schema::Section;
+use super::broken_rule::{FieldKeys, broken_rule};
 use hopline_config::source::Problem;
 use hopline_core::Duration;
 use hopline_transport::wide::{CompetingConfig, Config, ControlConfig, LossConfig};
+
+/// Keys of the fields that have rules beyond the range of a key.
+const RULE_KEYS: FieldKeys = &[
+    ("mss", "mss_bytes"),
+    ("receive_buffer", "receive_buffer_bytes"),
+    ("ack.delay", "ack_delay_ms"),
+    ("ack.relaxed_delay", "relaxed_ack_delay_ms"),
+];
 
 /// Returns the configuration of a flow over TPA-wide: the defaults, then `[wide]` of the `scenario`, then
 /// `own` (`flow.wide`).
@@ -12,10 +21,7 @@ pub(super) fn resolve(scenario: Section<'_>, own: Section<'_>) -> Result<Config,
     // There is no application that could be notified that a flow gave up, or start it again.
     let patient = Config::DEFAULT.with_opening_retries(None).with_silence_limit(None);
     let config = [general, own].into_iter().fold(patient, apply);
-    let section = if own.is_given() { own } else { general };
-    config.validate().map_err(|e| {
-        Problem::new(format!("TPA-wide parameters do not fit together: {e}")).at(section.origin)
-    })?;
+    config.validate().map_err(|e| broken_rule(&e, RULE_KEYS, [general, own]))?;
     Ok(config)
 }
 

@@ -250,7 +250,11 @@ wrong! {
         "11:10 MAC parameters do not fit together: contention windows must be of the form 2^n - 1 with \
          cw_min <= cw_max, not 30 and 1023 | -";
     rto_limits_that_cross: CHAIN.to_owned() + "[tcp]\nmin_rto_s = 5\nmax_rto_s = 1\n" =>
-        "10:1 TCP parameters do not fit together: rto.max must be above 0 and at least rto.min | -";
+        "12:13 `max_rto_s` must be above 0 and at least `min_rto_s` | set a value that fits, or leave the key out for its default";
+    a_minimum_above_the_maximum_of_the_preset: CHAIN.to_owned() + "[tcp]\nmin_rto_s = 500\n" =>
+        "11:13 `max_rto_s` must be above 0 and at least `min_rto_s` | `max_rto_s` has its default: set it too";
+    a_longer_delay_of_urgent_acknowledgments: CHAIN.to_owned() + "[wide]\nack_delay_ms = 300\n[[flow]]\nsrc = \"n0\"\ndst = \"n1\"\ntransport = \"tpa-wide\"\n" =>
+        "11:16 `relaxed_ack_delay_ms` must be at least `ack_delay_ms` | `relaxed_ack_delay_ms` has its default: set it too";
     receiving_farther_than_sensing: chain("[radio]", "[radio]\nrange_m = 600") =>
         "7:11 frames would be received up to 600 m but sensed only up to 550 m | carrier_sense_range_m is at least range_m";
     an_error_model_without_its_rate: chain("[radio]", "[radio]\nerrors.model = \"bit\"") =>

@@ -121,8 +121,8 @@ fn prague_has_accurate_ecn_and_its_parameters() {
     assert_eq!(law(&parameters), CongestionControl::Prague(prague));
     for (settings, said) in [
         (vec!["transport=tcp-newreno", "tcp.congestion_control=prague"], "RACK with Prague"),
-        (vec!["transport=tcp-prague", "tcp.ecn=ask"], "ecn must be accurate ECN with Prague"),
-        (vec!["transport=tcp-prague", "tcp.pacing=adaptive"], "pacing must be none with Prague"),
+        (vec!["transport=tcp-prague", "tcp.ecn=ask"], "`ecn` must be accurate ECN with Prague"),
+        (vec!["transport=tcp-prague", "tcp.pacing=adaptive"], "`pacing` must be none with Prague"),
     ] {
         let problem = parse(CHAIN, &settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
         assert!(problem.contains(said), "{settings:?}: {problem}");
@@ -137,9 +137,9 @@ fn bbr_requires_sack_and_time_based_loss_detection() {
     assert_eq!(config.loss_detection(), LossDetection::Rack(RackConfig::RFC8985));
     for (settings, said) in [
         (vec!["transport=tcp-newreno", "tcp.congestion_control=bbr"], "RACK with BBR"),
-        (vec!["transport=tcp-bbr", "tcp.ecn=ask"], "ecn must be off with BBR"),
-        (vec!["transport=tcp-bbr", "tcp.pacing=adaptive"], "pacing must be none with BBR"),
-        (vec!["transport=tcp-bbr", "tcp.feedback=fixed-rto"], "feedback must be none with BBR"),
+        (vec!["transport=tcp-bbr", "tcp.ecn=ask"], "`ecn` must be off with BBR"),
+        (vec!["transport=tcp-bbr", "tcp.pacing=adaptive"], "`pacing` must be none with BBR"),
+        (vec!["transport=tcp-bbr", "tcp.feedback=fixed-rto"], "`feedback` must be none with BBR"),
     ] {
         let problem = parse(CHAIN, &settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
         assert!(problem.contains(said), "{settings:?}: {problem}");

@@ -126,8 +126,8 @@ fn contradictory_settings_are_rejected() {
         "--set tcp.pacing=none: tcp-ap without pacing (transport = \"tcp-newreno\" is what is left of it; or remove `pacing`)"
     );
     let without = problem(&["transport=tcp-ap", "tcp.timestamps=false"]);
-    assert!(without.contains("timestamps must be offered where pacing is adaptive"), "{without}");
+    assert!(without.contains("`timestamps` must be offered where pacing is adaptive"), "{without}");
     let odd = problem(&["tcp.backoff_limit=3"]);
-    assert!(odd.contains("rto.backoff_limit must be a power of two"), "{odd}");
+    assert!(odd.contains("`backoff_limit` must be a power of two"), "{odd}");
     assert!(problem(&["pacing.history_weight=1"]).contains("out of range"));
 }

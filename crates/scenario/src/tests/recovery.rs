@@ -35,7 +35,7 @@ fn detectors_of_spurious_reductions_are_enabled_individually() {
     assert_eq!(sack(&["tcp.frto=every-timeout"]).spurious().frto(), Frto::EveryTimeout);
     let problem = parse(CHAIN, &["tcp.eifel=true", "tcp.timestamps=false"]).and_then(|s| s.spec(1));
     let problem = problem.expect_err("this is wrong").to_string();
-    assert!(problem.contains("spurious.eifel must be off without timestamps"), "{problem}");
+    assert!(problem.contains("`eifel` must be off without timestamps"), "{problem}");
 }
 
 #[test]
