@@ -3,6 +3,7 @@
 
     python3 agreement.py                                  # the table; runs of the kernel come from reference.json
     python3 agreement.py --measure                        # all of the kernel's runs anew, as root: 20 minutes
+    python3 agreement.py --measure --missing              # those alone that an interrupted measurement has not made
     python3 agreement.py --measure --case chain-3 --control bbr
     python3 agreement.py --write docs/emulate.md
 
@@ -21,7 +22,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -31,14 +34,10 @@ from page import put_into  # noqa: E402
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PROGRAM = Path(os.environ.get("HOPLINE", ROOT / "target" / "release" / "hopline"))
-REFERENCE = HERE / "reference.json"
-MARK = "<!-- emulate agreement -->"
 
 TRANSPORTS = {"cubic": "tcp-cubic", "reno": "tcp-sack", "bbr": "tcp-bbr"}
 DURATION_S = 20
-KERNEL_RUNS = 6
 SIMULATED_RUNS = 30
-AT_ONCE = 3  # of the kernel's runs: none needs much of a processor
 ATTEMPTS = 5
 TARGET_PCT = 10
 
@@ -145,73 +144,107 @@ def simulated(case, control, run):
     return json.loads(done.stdout)["aggregate_goodput_bps"]
 
 
-def measured(measure, runs, at_once, cases):
-    jobs = [(*case, run) for case in cases for run in range(1, runs + 1)]
-    with ThreadPoolExecutor(at_once) as pool:
-        values = list(pool.map(lambda job: measure(*job), jobs))
-    found = {case: [] for case in cases}
-    for (*case, _), value in zip(jobs, values):
-        found[tuple(case)].append(round(value))
-    return found
+@dataclass(frozen=True)
+class Study:
+    """Runs of kernels beside simulated ones, in a table of a page."""
+
+    title: str  # of the column of kernels
+    mark: str  # around the table
+    reference: Path  # file with the runs of kernels
+    cases: dict
+    titles: dict
+    runs: Callable  # of kernels, of a network
+    at_once: int  # runs of kernels
+    kernel: Callable  # goodput in b/s of a network, an algorithm and a run
+    simulated: Callable  # the same of the simulator
+    version: Callable  # of the kernel
+
+    def stored(self):
+        exists = self.reference.exists()
+        return json.loads(self.reference.read_text(encoding="ascii")) if exists else {"kernel": {}, "goodput_bps": {}}
+
+    def measure(self, cases, missing):
+        """Makes the first run of all cases, then the second one, and so on. Each is stored at once."""
+        document = self.stored()
+        runs = document["goodput_bps"]
+        for case in cases:
+            if not missing:
+                runs.pop(key(case), None)
+            document["kernel"][key(case)] = self.version()
+        most = max(self.runs(name) for name, _ in cases)
+        jobs = [(*case, run) for run in range(1, most + 1) for case in cases
+                if len(runs.get(key(case), [])) < run <= self.runs(case[0])]
+        with ThreadPoolExecutor(self.at_once) as pool:
+            for (*case, run), value in zip(jobs, pool.map(lambda job: self.kernel(*job), jobs)):
+                runs.setdefault(key(case), []).append(round(value))
+                self.reference.write_text(json.dumps(document, indent=1) + "\n", encoding="ascii")
+                print(key(case), run, round(value), file=sys.stderr, flush=True)
+
+    def table(self, cases):
+        document = self.stored()
+        theirs = {case: document["goodput_bps"][key(case)] for case in cases if key(case) in document["goodput_bps"]}
+        jobs = [(*case, run) for case in theirs for run in range(1, SIMULATED_RUNS + 1)]
+        own = {case: [] for case in theirs}
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            for (*case, _), value in zip(jobs, pool.map(lambda job: self.simulated(*job), jobs)):
+                own[tuple(case)].append(round(value))
+        rows = [self.row(case, theirs[case], own[case]) for case in theirs]
+        hits, unsure = (sum(verdict == which for _, verdict in rows) for which in ("yes", "within noise"))
+        versions = ", ".join(sorted({document["kernel"][key(case)] for case in theirs}))
+        lines = [f"Runs of {DURATION_S} s each, of Linux {versions}, and {SIMULATED_RUNS} of the simulator. Goodput of all flows in "
+                 f"kb/s; ± is a 95 % half-width. Within {TARGET_PCT} %: {hits} of {len(rows)}, and {unsure} within noise.", "",
+                 f"| network | control | runs | {self.title} | simulated | simulated beside it | within {TARGET_PCT} % |",
+                 "|---|---|--:|--:|--:|--:|---|"]
+        return "\n".join(lines + [text for text, _ in rows])
+
+    def row(self, case, theirs, own):
+        mean, reference = statistics.mean(own), statistics.mean(theirs)
+        off = 100 * (mean / reference - 1)
+        noise = 100 * (half_width(own) ** 2 + half_width(theirs) ** 2) ** 0.5 / reference
+        verdict = "yes" if abs(off) <= TARGET_PCT else "within noise" if abs(off) - noise <= TARGET_PCT else "**no**"
+        name, control = case
+        kilobits = lambda values: f"{statistics.mean(values) / 1e3:.0f} ± {half_width(values) / 1e3:.0f}"
+        return (f"| {self.titles[name]} | {control} | {len(theirs)} | {kilobits(theirs)} | {kilobits(own)} "
+                f"| {off:+.1f} ± {noise:.1f} % | {verdict} |".replace("-", "−")), verdict
+
+    def add_options(self, parser):
+        parser.add_argument("--measure", action="store_true", help="run the kernel anew")
+        parser.add_argument("--missing", action="store_true", help="with --measure: keep the runs that there are")
+        parser.add_argument("--case", action="append", choices=self.cases, help="this network alone; may be repeated")
+        parser.add_argument("--control", action="append", choices=TRANSPORTS, help="this algorithm alone; may be repeated")
+        parser.add_argument("--write", type=Path, help="put the table into this page")
+
+    def main(self, arguments):
+        cases = list(product(arguments.case or self.cases, arguments.control or TRANSPORTS))
+        if arguments.measure:
+            self.measure(cases, arguments.missing)
+        text = self.table(cases)
+        if arguments.write:
+            put_into(arguments.write, self.mark, text)
+        print(text)
 
 
 def key(case):
     return ",".join(case)
 
 
-def stored():
-    return json.loads(REFERENCE.read_text(encoding="ascii")) if REFERENCE.exists() else {"kernel": {}, "goodput_bps": {}}
-
-
-def measure_kernel(cases):
-    document = stored()
-    for case in cases:  # One by one: an interrupted measurement keeps what it has.
-        document["goodput_bps"][key(case)] = measured(kernel, KERNEL_RUNS, AT_ONCE, [case])[case]
-        document["kernel"][key(case)] = os.uname().release.partition("-")[0]
-        REFERENCE.write_text(json.dumps(document, indent=1) + "\n", encoding="ascii")
-        print(key(case), document["goodput_bps"][key(case)], file=sys.stderr, flush=True)
-
-
 # Quantiles of Student's distribution for a 95 % interval, by degrees of freedom.
-STUDENT = {2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 7: 2.365, 9: 2.262}
+STUDENT = {2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 7: 2.365, 9: 2.262, 11: 2.201}
 
 
 def half_width(values):
     return STUDENT.get(len(values) - 1, 2.045) * statistics.stdev(values) / len(values) ** 0.5
 
 
-def row(case, theirs, own):
-    mean, reference = statistics.mean(own), statistics.mean(theirs)
-    off = 100 * (mean / reference - 1)
-    noise = 100 * (half_width(own) ** 2 + half_width(theirs) ** 2) ** 0.5 / reference
-    verdict = "yes" if abs(off) <= TARGET_PCT else "within noise" if abs(off) - noise <= TARGET_PCT else "**no**"
-    name, control = case
-    kilobits = lambda values: f"{statistics.mean(values) / 1e3:.0f} ± {half_width(values) / 1e3:.0f}"
-    return (f"| {TITLES[name]} | {control} | {kilobits(theirs)} | {kilobits(own)} "
-            f"| {off:+.1f} ± {noise:.1f} % | {verdict} |".replace("-", "−")), verdict
-
-
-def table(cases):
-    document = stored()
-    theirs = {case: document["goodput_bps"][key(case)] for case in cases if key(case) in document["goodput_bps"]}
-    own = measured(simulated, SIMULATED_RUNS, os.cpu_count() or 1, list(theirs))
-    rows = [row(case, theirs[case], own[case]) for case in theirs]
-    hits, unsure = (sum(verdict == which for _, verdict in rows) for which in ("yes", "within noise"))
-    versions = ", ".join(sorted(set(document["kernel"].values())))
-    lines = [f"Linux {versions}: {KERNEL_RUNS} runs of {DURATION_S} s each, all valid; {SIMULATED_RUNS} simulated runs of the "
-             f"same length. Goodput of all flows in kb/s; ± is a 95 % half-width. Within {TARGET_PCT} %: {hits} of "
-             f"{len(rows)}, and {unsure} within noise.", "",
-             "| network | control | kernel, emulated | simulated | simulated beside it | within 10 % |",
-             "|---|---|--:|--:|--:|---|"]
-    return "\n".join(lines + [text for text, _ in rows])
+STUDY = Study(
+    title="kernel, emulated", mark="<!-- emulate agreement -->", reference=HERE / "reference.json", cases=CASES, titles=TITLES,
+    runs=lambda _: 6, at_once=3,  # None needs much of a processor.
+    kernel=kernel, simulated=simulated, version=lambda: os.uname().release.partition("-")[0])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--measure", action="store_true", help="run the kernel anew")
-    parser.add_argument("--case", action="append", choices=CASES, help="this network alone; may be repeated")
-    parser.add_argument("--control", action="append", choices=TRANSPORTS, help="this algorithm alone; may be repeated")
-    parser.add_argument("--write", type=Path, help="put the table into this page")
+    STUDY.add_options(parser)
     parser.add_argument("--sink", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--source", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -219,13 +252,7 @@ def main():
         return sink(*arguments.sink)
     if arguments.source:
         return source(*arguments.source)
-    cases = list(product(arguments.case or CASES, arguments.control or TRANSPORTS))
-    if arguments.measure:
-        measure_kernel(cases)
-    text = table(cases)
-    if arguments.write:
-        put_into(arguments.write, MARK, text)
-    return print(text)
+    return STUDY.main(arguments)
 
 
 if __name__ == "__main__":

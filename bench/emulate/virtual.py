@@ -2,7 +2,8 @@
 """Linux's TCP in virtual time beside the simulator's TCP with `tcp.preset = "linux"`.
 
     python3 virtual.py                                  # the table; runs of kernels come from virtual.json
-    python3 virtual.py --measure                        # all runs of kernels anew: an hour. Nothing needs root
+    python3 virtual.py --measure                        # all runs of kernels anew: half an hour. Nothing needs root
+    python3 virtual.py --measure --missing              # those alone that an interrupted measurement has not made
     python3 virtual.py --measure --case chain-3 --control bbr
     python3 virtual.py --write docs/virtual-time.md
 
@@ -17,19 +18,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 from pathlib import Path
 
 import agreement
-from agreement import CHAIN, CROSS, DURATION_S, GRID, PROGRAM, TRANSPORTS
+from agreement import CHAIN, CROSS, DURATION_S, PROGRAM, TRANSPORTS
 
-from page import put_into
-
-REFERENCE = agreement.HERE / "virtual.json"
-MARK = "<!-- virtual time agreement -->"
 RUNS = 3
-SIMULATED_RUNS = 30
+WALKER_RUNS = 12  # A timeout that doubles while the relay is away decides about the rest of a run.
 START_S = 8  # pings and interpreters have time until then
 
 # The relay in the middle is out of reach for about 2.8 of each 8 s.
@@ -45,8 +40,6 @@ CASES = {f"chain-{hops}": (CHAIN.format(nodes=hops + 1), [(0, hops)]) for hops i
 }
 TITLES = agreement.TITLES | {f"chain-{hops}": f"chain, {hops} hops" for hops in (7, 8)} | {
     "walker": "chain of 3 hops, a relay walks away and back"}
-agreement.CASES |= CASES
-agreement.TITLES |= TITLES
 
 
 def names(case):
@@ -105,50 +98,23 @@ def simulated(case, control, run):
     return json.loads(done.stdout)["aggregate_goodput_bps"]
 
 
-def measured(measure, runs, cases):
-    """Values of each case, as soon as it is complete."""
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        jobs = {case: [pool.submit(measure, *case, run) for run in range(1, runs + 1)] for case in cases}
-        for case, all_of in jobs.items():
-            yield case, [round(job.result()) for job in all_of]
+def version():
+    """Version of the kernel of `make uml`, without that of its configuration."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    done = subprocess.run([cache / "hopline/uml/linux", "--version"], capture_output=True, text=True, check=True)
+    return done.stdout.partition("-")[0]
 
 
-def stored():
-    return json.loads(REFERENCE.read_text(encoding="ascii")) if REFERENCE.exists() else {}
-
-
-def measure_kernel(cases):
-    for case, values in measured(kernel, RUNS, cases):  # An interrupted measurement keeps what it has.
-        REFERENCE.write_text(json.dumps(stored() | {agreement.key(case): values}, indent=1) + "\n", encoding="ascii")
-
-
-def table(cases):
-    found = stored()
-    theirs = {case: found[agreement.key(case)] for case in cases if agreement.key(case) in found}
-    own = dict(measured(simulated, SIMULATED_RUNS, list(theirs)))
-    rows = [agreement.row(case, theirs[case], own[case]) for case in theirs]
-    hits = sum(verdict == "yes" for _, verdict in rows)
-    lines = [f"{RUNS} runs of Linux 6.12 and {SIMULATED_RUNS} of the simulator, of {DURATION_S} s each. Goodput of all "
-             f"flows in kb/s; ± is a 95 % half-width. Within {agreement.TARGET_PCT} %: {hits} of {len(rows)}.", "",
-             "| network | control | Linux, virtual time | simulated | simulated beside it | within 10 % |",
-             "|---|---|--:|--:|--:|---|"]
-    return "\n".join(lines + [text for text, _ in rows])
+STUDY = agreement.Study(
+    title="Linux, virtual time", mark="<!-- virtual time agreement -->", reference=agreement.HERE / "virtual.json", cases=CASES,
+    titles=TITLES, runs=lambda name: WALKER_RUNS if name == "walker" else RUNS, at_once=os.cpu_count() or 1, kernel=kernel,
+    simulated=simulated, version=version)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--measure", action="store_true", help="run the kernels anew")
-    parser.add_argument("--case", action="append", choices=CASES, help="this network alone; may be repeated")
-    parser.add_argument("--control", action="append", choices=TRANSPORTS, help="this algorithm alone; may be repeated")
-    parser.add_argument("--write", type=Path, help="put the table into this page")
-    arguments = parser.parse_args()
-    cases = list(product(arguments.case or CASES, arguments.control or TRANSPORTS))
-    if arguments.measure:
-        measure_kernel(cases)
-    text = table(cases)
-    if arguments.write:
-        put_into(arguments.write, MARK, text)
-    print(text)
+    STUDY.add_options(parser)
+    STUDY.main(parser.parse_args())
 
 
 if __name__ == "__main__":
