@@ -1,8 +1,8 @@
 //! Atomic output of a directory: it appears complete or not at all.
 
-use super::draft::Draft;
 use super::error::{Existing, OutputError};
 use super::file::{folder_of, without_draft};
+use super::locked_folder::LockedFolder;
 use super::names::{FORMAT, MANIFEST};
 use crate::export::qlog;
 use std::ffi::OsStr;
@@ -13,13 +13,16 @@ use std::path::{Path, PathBuf};
 #[cfg(test)]
 mod tests;
 
+/// Beginning of the names of drafts.
+const DRAFT: &str = ".hopline-draft-";
+
 /// A directory of results that is being written.
 #[derive(Debug)]
 pub struct Directory {
     target: PathBuf,
     existing: Existing,
     /// Draft; removed with everything in it unless it becomes the target.
-    draft: Draft,
+    draft: LockedFolder,
     /// Folders on the path to it that were missing. Dropped after the draft.
     folders: Folders,
 }
@@ -65,7 +68,7 @@ impl Directory {
         check(&target, existing)?;
         let parent = folder_of(&target);
         let folders = Folders::make(parent)?;
-        let draft = Draft::create_in(parent);
+        let draft = LockedFolder::create_in(parent, DRAFT);
         let draft = draft.map_err(|error| OutputError::at(&target)(without_draft(error)))?;
         Ok(Self { target, existing, draft, folders })
     }

@@ -4,9 +4,9 @@
 //! full disk leaves nothing behind, and what a killed process leaves is removed by the next one.
 
 mod directory;
-mod draft;
 mod error;
 mod file;
+mod locked_folder;
 mod movements;
 mod names;
 mod page;
@@ -17,6 +17,7 @@ pub use error::{Existing, OutputError};
 pub(crate) use file::replace_file;
 pub use file::{check_file, write_file};
 pub use hopline_sim::trace::CaptureFilter;
+pub use locked_folder::LockedFolder;
 pub use movements::movements;
 pub use names::{CAPTURE, FLOWMON, FLOWS, FORMAT, MANIFEST, NEIGHBORHOODS, NS2_TRACE, SERIES};
 pub use page::ReportFile;

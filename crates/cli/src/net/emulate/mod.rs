@@ -7,7 +7,6 @@ mod observation;
 mod programs;
 mod record;
 mod results;
-mod run_folder;
 mod summary;
 mod virtual_time;
 mod watch;

@@ -2,7 +2,6 @@
 
 use super::programs::{End, ProgramResult, failure, find_program, last_line};
 use super::results::{Cost, Emulated};
-use super::run_folder::RunFolder;
 use super::{Network, Observers, create_results, directory, live_line, search_path, summary, write};
 use crate::console;
 use crate::net::args::Emulate as Args;
@@ -13,7 +12,7 @@ use hopline_config::source::Problem;
 use hopline_core::{Duration as VirtualDuration, Instant, NodeId};
 use hopline_emulate::{HostReport, NetworkReport, Observed, Observers as Tracer};
 use hopline_lab::Spec;
-use hopline_lab::output::{CAPTURE, Directory};
+use hopline_lab::output::{CAPTURE, Directory, LockedFolder};
 use hopline_linux::sched;
 use hopline_scenario::Program;
 use hopline_virtual_time::emulation::{self, Settings};
@@ -33,6 +32,8 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
+/// Beginning of the names of folders for the files of kernels.
+const FOLDER: &str = "hopline-kernels-";
 /// Seconds of real time for which a program may compute, unless the user gives others.
 const PATIENCE_S: u64 = 30;
 /// Exit code of a program that does not start, as that of `hopline exec`.
@@ -92,7 +93,8 @@ pub(super) fn execute(network: Network<'_>, kernel: KernelImage) -> Result<ExitC
     let results = create_results(args)?;
     let (observers, observation) = Observers::start(args, &scenario, &spec, results.as_ref())?;
     let tracer = Tracer::new(&spec, observation).map_err(failed(format!("writing {CAPTURE}")))?;
-    let folder = RunFolder::create().map_err(failed("making a folder for the kernels"))?;
+    let folder = LockedFolder::create_in(&env::temp_dir(), FOLDER)
+        .map_err(failed("making a folder for the kernels"))?;
     // Kernels are killed when they are dropped, and their processes with them.
     let _children = Children::adopt();
     let syscall_cost = args.syscall_cost_us.map(VirtualDuration::from_micros);
