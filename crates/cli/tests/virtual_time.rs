@@ -4,6 +4,7 @@
 
 use hopline_harness::{Need, Test, tests};
 use hopline_virtual_time::kernel::KernelImage;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,9 @@ pub(crate) fn tests() -> Vec<Test> {
     let of_kernels = tests!([KERNEL];
         output_and_exit_codes_are_kept_and_a_failure_fails_the_emulation,
         results_are_the_same_bytes_twice_and_nothing_else_remains,
+        the_current_directory_does_not_count_and_is_shown,
+        a_command_runs_at_the_first_node_and_the_emulation_ends_with_it,
+        hopline_sends_and_receives_a_file_at_nodes,
         a_program_that_never_waits_ends_the_emulation,
         after_ctrl_c_and_after_kill_nothing_remains,
     );
@@ -147,6 +151,84 @@ fn results_are_the_same_bytes_twice_and_nothing_else_remains() {
     folder.assert_clean();
 }
 
+/// Random numbers of the kernel and of the network show a difference of one folder.
+fn the_current_directory_does_not_count_and_is_shown() {
+    let send = "head -c 8 /dev/urandom | od -x; echo hello > /dev/udp/10.0.0.2/7";
+    let scenario = [PAIR, &program("sender", "n0", send, "start_s = 1").replace("\"sh\"", "\"bash\"")];
+    let folder = Folder::new(&scenario.concat());
+    let deep = folder.path("a/deeper/one");
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(deep.join("message"), "hello\n").unwrap();
+    let from = |current: &Path, name: &str| {
+        let file = format!("{name}.json");
+        let [pair, results, json] = ["pair.toml", name, &file].map(|name| folder.path(name));
+        let mut command = folder.command(&["--pcap", "--set", "name=pair"]);
+        command.args([OsStr::new("--json"), json.as_os_str(), OsStr::new("-o"), results.as_os_str()]);
+        let ended = at(command, &pair).current_dir(current).output().unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{}", stderr(&ended));
+        ["run.pcapng", "sender.stdout"].map(|file| fs::read(results.join(file)).unwrap())
+    };
+    let one = from(&folder.path(""), "one");
+    assert!(one == from(&deep, "two"), "a deeper directory");
+    assert!(one == from(Path::new("/"), "three"), "a directory that no temporary folder hides");
+
+    let pair = folder.path("pair.toml");
+    let command = folder.command(&["--set", "program=[]", "--", "sh", "-c", "cat message; ls ..; pwd"]);
+    let shown = at(command, &pair).current_dir(&deep).output().unwrap();
+    let expected = format!("hello\none\n{}\n", deep.display());
+    assert_eq!(String::from_utf8(shown.stdout.clone()).unwrap(), expected, "{}", stderr(&shown));
+}
+
+/// Puts the path of the scenario in the place of its name.
+fn at(command: Command, scenario: &Path) -> Command {
+    let mut other = Command::new(command.get_program());
+    other.args(command.get_args().map(|word| if word == "pair.toml" { scenario.as_os_str() } else { word }));
+    other.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    other
+}
+
+fn a_command_runs_at_the_first_node_and_the_emulation_ends_with_it() {
+    let other = program("other", "n1", "trap \"echo end; exit\" TERM; sleep 1000 & wait", "");
+    let late = program("late", "n1", "true", "start_s = 9");
+    let folder = Folder::new(&[PAIR, &other, &late].concat());
+    let command = |options: &[&str], script: &str| {
+        let ended = folder.run(&[options, &["--", "sh", "-c", script]].concat());
+        let said = stderr(&ended);
+        folder.assert_clean();
+        (ended.status.code(), String::from_utf8(ended.stdout).unwrap(), said)
+    };
+    let (code, output, said) =
+        command(&[], "uname -n; echo oops >&2; sleep 5; cut -d. -f1 /proc/uptime; exit 7");
+    assert_eq!((code, &*output), (Some(7), "n0\n5\n"), "{said}");
+    for line in [
+        "oops\n",
+        "other: end\n",
+        "program other at n1: stopped after 5.0 s\n",
+        "program late at n1: not started: its time is 9 s\n",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    let (code, output, said) = command(&["--node", "n1"], "uname -n");
+    assert_eq!((code, &*output), (Some(0), "n1\n"), "{said}");
+}
+
+fn hopline_sends_and_receives_a_file_at_nodes() {
+    let receive = "exec hopline recv -o /tmp/in --psk secret";
+    let folder = Folder::new(&[PAIR, &program("receiver", "n1", receive, "")].concat());
+    fs::write(folder.path("secret"), "0123456789abcdef".repeat(4)).unwrap();
+    fs::set_permissions(folder.path("secret"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(folder.path("file"), vec![7; 30_000]).unwrap();
+    let send = ["--", "hopline", "send", "file", "10.0.0.2", "--psk", "secret"];
+    let [one, other] = [(), ()].map(|()| folder.run(&send));
+    let said = stderr(&one);
+    assert_eq!(one.status.code(), Some(0), "{said}");
+    assert!(said.contains("receiver: 1 stored, 0 there already, 0 refused; 29.30 KiB"), "{said}");
+    let sent = String::from_utf8(one.stdout).unwrap();
+    assert!(sent.contains("1 stored, 0 there already, 0 refused; 29.30 KiB"), "{sent}");
+    assert_eq!(sent, String::from_utf8(other.stdout).unwrap());
+    folder.assert_clean();
+}
+
 fn a_program_that_never_waits_ends_the_emulation() {
     let folder = Folder::new(&[PAIR, &program("spin", "n1", "while :; do :; done", "start_s = 1")].concat());
     let ended = folder.run(&["--patience", "5"]);
@@ -203,7 +285,7 @@ fn what_virtual_time_does_not_have_is_refused() {
         folder.assert_clean();
     };
     let one = program("one", "n0", "true", "");
-    refused(&one, &["--", "true"], "--virtual-time: a command after `--` runs in real time");
+    refused(&one, &["--", "no-such-program"], "there is no program `no-such-program`");
     refused(&one, &["--watch"], "--virtual-time: --watch shows a network in real time");
     refused(&one, &["--best-effort"], "--virtual-time: --best-effort is about real time");
     refused("", &[], "--virtual-time: the scenario has no program to run");

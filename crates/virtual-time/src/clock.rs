@@ -7,7 +7,8 @@
 //! | [`HostState::Waiting`] | has nothing to do before the time that it requested, or an interrupt | RUN |
 //!
 //! A message of either side is answered by an ACK before its sender sends another. RUN and FREE_UNTIL go together; both are
-//! acknowledged before the host does anything else.
+//! acknowledged before the host does anything else. A host that [shares memory](HostClock::share) with the scheduler has its
+//! times there: only START, WAIT, RUN and GET_TOD are messages, and neither WAIT nor RUN gets an ACK.
 
 use crate::time_travel::{Message, Operation};
 use hopline_core::Instant;
@@ -67,6 +68,8 @@ impl core::fmt::Display for GrantedSpan {
 #[derive(Debug)]
 pub struct HostClock {
     state: HostState,
+    /// `true` if times are in shared memory.
+    is_shared: bool,
     /// Time that the host has reached, as far as it is known.
     reached: u64,
     /// Time up to which the host may run without a request; at least `reached`.
@@ -83,6 +86,7 @@ impl Default for HostClock {
     fn default() -> Self {
         Self {
             state: HostState::Starting,
+            is_shared: false,
             reached: 0,
             free_until: 0,
             request: None,
@@ -123,6 +127,22 @@ impl HostClock {
         !self.unacknowledged.is_empty()
     }
 
+    /// Notes that the host has its times in memory that it shares with the scheduler.
+    pub const fn share(&mut self) {
+        self.is_shared = true;
+    }
+
+    /// Returns whether the host has its times in shared memory.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// Sets the time, in nanoseconds, at which the host requests to run, as it is in shared memory.
+    pub const fn set_request(&mut self, time: Option<u64>) {
+        self.request = time;
+    }
+
     /// Handles a message of the host at the scheduler's time `now`, and returns the ACK to send, if it gets one.
     ///
     /// # Errors
@@ -141,7 +161,12 @@ impl HostClock {
             (Operation::Start, HostState::Starting) => self.state = HostState::Running,
             (_, HostState::Starting) => return Err(unexpected),
             (Operation::Request, _) => self.request = Some(time),
-            (Operation::Wait, HostState::Running) => self.state = HostState::Waiting,
+            (Operation::Wait, HostState::Running) => {
+                self.state = HostState::Waiting;
+                if self.is_shared {
+                    return Ok(None);
+                }
+            }
             (Operation::Get, HostState::Waiting) => answer.time = now.as_nanos(),
             (Operation::Get, HostState::Running) => answer.time = self.reached,
             (Operation::Update, HostState::Running) => self.reach(time)?,
@@ -151,7 +176,11 @@ impl HostClock {
         Ok(Some(answer))
     }
 
-    fn reach(&mut self, time: u64) -> Result<(), ProtocolError> {
+    /// Notes the time, in nanoseconds, that a running host has reached.
+    ///
+    /// # Errors
+    /// If it went back, or beyond what it was granted.
+    pub fn reach(&mut self, time: u64) -> Result<(), ProtocolError> {
         if !(self.reached..=self.free_until).contains(&time) {
             let granted = GrantedSpan(self.reached, self.free_until);
             return Err(ProtocolError::Time { time, granted });
@@ -166,8 +195,12 @@ impl HostClock {
     /// If the host does not wait, or owes an ACK.
     pub fn run(&mut self, now: Instant, free_until: Instant) -> impl Iterator<Item = Message> + use<> {
         assert!(self.state == HostState::Waiting && !self.owes_ack(), "only a waiting host can be run");
-        let free = (free_until > now).then(|| self.message(Operation::FreeUntil, free_until));
+        let has_free_until = free_until > now && !self.is_shared;
+        let free = has_free_until.then(|| self.message(Operation::FreeUntil, free_until));
         let run = self.message(Operation::Run, now);
+        if self.is_shared {
+            self.unacknowledged.clear();
+        }
         self.state = HostState::Running;
         self.request = None;
         self.reached = now.as_nanos();
@@ -176,13 +209,16 @@ impl HostClock {
     }
 
     /// Takes back a part of what a running host was granted. Returns the message to send, unless it was granted no more
-    /// than that. The host must acknowledge it before it gets an answer to anything else that it waits for.
+    /// than that, or finds it in shared memory. The host must acknowledge it before it gets an answer to anything else that it waits for.
     pub fn shorten(&mut self, free_until: Instant) -> Option<Message> {
         let free_until = free_until.as_nanos().max(self.reached);
         if self.state != HostState::Running || free_until >= self.free_until {
             return None;
         }
         self.free_until = free_until;
+        if self.is_shared {
+            return None;
+        }
         Some(self.message(Operation::FreeUntil, Instant::from_nanos(free_until)))
     }
 
@@ -273,6 +309,22 @@ mod tests {
         let mut clock = waiting();
         let sent: Vec<_> = clock.run(at(100), at(100)).map(|m| m.operation).collect();
         assert_eq!(sent, [Run]);
+    }
+
+    #[test]
+    fn a_host_with_shared_memory_gets_run_alone_and_neither_side_acknowledges() {
+        let mut clock = HostClock::default();
+        say(&mut clock, 0, &[(Start, 0)]);
+        clock.share();
+        let wait = Message { operation: Wait, sequence: 2, time: u64::MAX };
+        assert_eq!(clock.handle(at(0), wait), Ok(None));
+        clock.set_request(Some(100));
+        assert_eq!((clock.state(), clock.request()), (HostState::Waiting, Some(at(100))));
+        let sent: Vec<_> = clock.run(at(100), at(500)).map(|m| (m.operation, m.time)).collect();
+        assert_eq!((sent, clock.owes_ack(), clock.request()), (vec![(Run, 100)], false, None));
+        assert_eq!(clock.reach(300), Ok(()));
+        assert_eq!((clock.shorten(at(400)), clock.free_until(), clock.owes_ack()), (None, at(400), false));
+        assert!(matches!(clock.reach(401), Err(ProtocolError::Time { .. })));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! The whole: the simulated network as the scheduler of the kernels at its nodes.
 
 use crate::agenda::{Turn, free_until, next_turn};
+use crate::boot::boot;
 use crate::channel::Channel;
 use crate::error::Error;
-use crate::guest::plan::{PLAN_FILE, Plan, PlannedProgram, end_file};
+use crate::guest::init::folder_between;
+use crate::guest::plan::{PLAN_FILE, Plan, PlannedProgram, STOP_FILE, end_file, output_file};
 use crate::host::{Host, Patience, Step};
 use crate::kernel::{KernelImage, Machine};
 use crate::report::{HostReport, ProgramReport, Report};
@@ -41,6 +43,15 @@ pub struct Program {
     pub stop: Option<Instant>,
 }
 
+/// End of an emulation. Programs are stopped then, and kernels are switched off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// At this virtual time.
+    At(Instant),
+    /// At the end of the program of this name. All programs go on for 0.1 s at most.
+    WithProgram(String),
+}
+
 /// Settings of an emulation.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -48,8 +59,8 @@ pub struct Settings {
     pub nodes: BTreeSet<NodeId>,
     /// Number of the run: it selects placement, movement, losses, and the random numbers of the kernels.
     pub run: u64,
-    /// Virtual time at which programs are stopped.
-    pub end: Instant,
+    /// Its end.
+    pub end: End,
     /// `true` if kernels get routes to nodes several hops away. A routing daemon finds them otherwise.
     pub has_routes: bool,
     /// Programs at nodes.
@@ -91,14 +102,15 @@ pub fn run<T: Tracer>(
     assert!(settings.nodes.len() <= MAX_NODES, "the caller checks the number of nodes");
     let spec = Spec { ethernet_taps: settings.nodes.clone(), ..spec.clone() };
     let patience = Patience { limit: settings.patience, proceed };
-    let limit = settings.end + SHUTDOWN;
     let world = World::new(&spec, settings.run, tracer);
-    let hosts = start_hosts(&spec, settings)?;
-    let mut emulation = Emulation { world, hosts, patience, limit, now: Instant::ZERO };
-    for index in 0..emulation.hosts.len() {
-        emulation.follow(index)?;
-    }
-    emulation.run(settings.end)?;
+    let mut hosts = start_hosts(&spec, settings)?;
+    boot(&mut hosts, patience)?;
+    let (end, awaited) = match &settings.end {
+        End::At(end) => (*end, None),
+        End::WithProgram(name) => (Instant::FAR_FUTURE, Some(Awaited::of(name, settings))),
+    };
+    let mut emulation = Emulation { world, hosts, patience, awaited, end, now: Instant::ZERO };
+    emulation.run()?;
     if let Some(failure) = emulation.world.failure() {
         return Err(Error::Network(failure.describe(&spec)));
     }
@@ -113,35 +125,80 @@ struct Emulation<'a, T> {
     world: World<T>,
     hosts: Vec<Host>,
     patience: Patience<'a>,
-    /// Time that no host passes.
-    limit: Instant,
+    /// Program with which the emulation ends, until it has ended.
+    awaited: Option<Awaited>,
+    /// Time at which programs are stopped, if it is known.
+    end: Instant,
     /// Time of the turn under way, or that a running host has reached.
     now: Instant,
 }
 
+/// A program with which an emulation ends.
+struct Awaited {
+    node: NodeId,
+    /// File that the host makes when the program ends.
+    end_file: PathBuf,
+}
+
+impl Awaited {
+    fn of(name: &str, settings: &Settings) -> Self {
+        let program = settings.programs.iter().find(|program| program.name == name);
+        let node = program.expect("the emulation ends with one of its programs").node;
+        Self { node, end_file: folder_of(&settings.folder, node.index()).join(end_file(name)) }
+    }
+}
+
 impl<T: Tracer> Emulation<'_, T> {
     /// Gives the network and the hosts their turns, until all hosts have switched themselves off.
-    fn run(&mut self, end: Instant) -> Result<(), Error> {
+    fn run(&mut self) -> Result<(), Error> {
         while self.world.failure().is_none() && self.hosts.iter().any(|host| !host.has_ended()) {
             if !(self.patience.proceed)(self.now) {
                 return Err(Error::Interrupted);
             }
+            let limit = self.limit();
             match next_turn(self.world.next_due(), self.hosts.iter().map(Host::request)) {
-                Turn::Network(time) if time < self.limit => {
+                Turn::Network(time) if time < limit => {
                     self.now = time;
                     self.world.run_until(time);
                 }
-                Turn::Host(index, time) if time < self.limit => {
+                Turn::Host(index, time) if time < limit => {
                     self.now = time.max(self.now);
                     let free = self.free_until(index);
                     self.hosts[index].run(self.now, free)?;
                     self.follow(index)?;
+                    self.note_end(index)?;
                 }
                 _ => break,
             }
             self.deliver()?;
         }
-        self.world.run_until(end);
+        if self.end < Instant::FAR_FUTURE {
+            self.world.run_until(self.end);
+        }
+        Ok(())
+    }
+
+    /// Returns the time that no host passes.
+    fn limit(&self) -> Instant {
+        match self.awaited {
+            None => self.end + SHUTDOWN,
+            Some(_) => Instant::FAR_FUTURE,
+        }
+    }
+
+    /// Stops all programs if the one with which the emulation ends has ended. Host `index` has had its turn.
+    fn note_end(&mut self, index: usize) -> Result<(), Error> {
+        let is_there =
+            |awaited: &mut Awaited| awaited.node == self.hosts[index].node && awaited.end_file.exists();
+        if self.awaited.take_if(is_there).is_none() {
+            let host = &self.hosts[index];
+            let is_lost = host.has_ended() && self.awaited.as_ref().is_some_and(|one| one.node == host.node);
+            return if is_lost { Err(host.has_ended_early()) } else { Ok(()) };
+        }
+        self.end = self.now;
+        for host in &self.hosts {
+            fs::write(host.folder.join(STOP_FILE), "").map_err(Error::system("stopping programs"))?;
+        }
         Ok(())
     }
 
@@ -167,7 +224,7 @@ impl<T: Tracer> Emulation<'_, T> {
 
     /// Returns the time up to which a host may run freely.
     fn free_until(&self, index: usize) -> Instant {
-        let network = self.world.next_due().min(self.limit);
+        let network = self.world.next_due().min(self.limit());
         free_until(network, self.hosts.iter().map(Host::request), index)
     }
 
@@ -229,7 +286,10 @@ fn plan(node: NodeId, name: &str, routes: Vec<(Ipv4Addr, Ipv4Addr)>, settings: &
         folder: settings.working_directory.clone(),
         environment: settings.environment.clone(),
         programs: programs.map(planned).collect(),
-        end_ns: settings.end.as_nanos(),
+        end_ns: match settings.end {
+            End::At(end) => Some(end.as_nanos()),
+            End::WithProgram(_) => None,
+        },
     }
 }
 
@@ -237,6 +297,8 @@ fn start_host(node: NodeId, plan: &Plan, settings: &Settings) -> Result<Host, Er
     let folder = folder_of(&settings.folder, node.index());
     let preparing = || format!("preparing {}", folder.display());
     fs::create_dir(&folder).map_err(Error::system(preparing()))?;
+    let between = folder.join(folder_between(&plan.folder));
+    fs::create_dir_all(between).map_err(Error::system(preparing()))?;
     let plan_text = serde_json::to_vec(plan).map_err(Error::system(preparing()))?;
     fs::write(folder.join(PLAN_FILE), plan_text).map_err(Error::system(preparing()))?;
     symlink(&settings.init, folder.join("init")).map_err(Error::system(preparing()))?;
@@ -255,7 +317,11 @@ fn folder_of(folder: &Path, index: usize) -> PathBuf {
 fn host_report<T: Tracer>(host: &Host, world: &World<T>, settings: &Settings) -> Result<HostReport, Error> {
     let mut programs = Vec::new();
     for program in settings.programs.iter().filter(|program| program.node == host.node) {
-        let end = match program.start < settings.end {
+        let has_started = match settings.end {
+            End::At(end) => program.start < end,
+            End::WithProgram(_) => host.folder.join(output_file(&program.name)).exists(),
+        };
+        let end = match has_started {
             true => {
                 let bytes = fs::read(host.folder.join(end_file(&program.name))).unwrap_or_default();
                 Some(serde_json::from_slice(&bytes).map_err(|_| host.has_ended_early())?)

@@ -51,6 +51,12 @@ pub enum Error {
         /// Name of the node.
         node: String,
     },
+    /// A kernel sent a frame before its interface was configured.
+    #[error("the kernel of node {node} sent a frame while it booted")]
+    EarlyFrame {
+        /// Name of the node.
+        node: String,
+    },
     /// The network device of a node failed.
     #[error("the network of node {node} has failed: {source}")]
     Device {

@@ -4,6 +4,7 @@ use crate::channel::Channel;
 use crate::clock::{HostClock, HostState};
 use crate::error::Error;
 use crate::kernel::last_line;
+use crate::shared_time::{self, SharedTime};
 use crate::time_travel::{MESSAGE_LEN, Message, Operation};
 use crate::vhost::device::{Interrupt, NetDevice, RECEIVE, Work};
 use crate::vhost::message::{self, HEADER_LEN, Header};
@@ -17,6 +18,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Child;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Interval between checks of whether the caller wants the end.
@@ -57,6 +59,8 @@ pub(crate) struct Host {
     pub(crate) folder: PathBuf,
     process: Child,
     pub(crate) clock: HostClock,
+    /// Memory for its times, once it has started.
+    memory: Option<SharedTime>,
     device: NetDevice,
     time: Channel,
     net: Channel,
@@ -80,6 +84,7 @@ impl Host {
             folder,
             process,
             clock: HostClock::default(),
+            memory: None,
             device: NetDevice::new(mac),
             time,
             net,
@@ -105,6 +110,9 @@ impl Host {
     /// Lets the host run from `now` on, freely up to `free_until`.
     pub(crate) fn run(&mut self, now: Instant, free_until: Instant) -> Result<(), Error> {
         let messages: Vec<u8> = self.clock.run(now, free_until).flat_map(|message| message.emit()).collect();
+        if let Some(memory) = self.shared() {
+            memory.grant(now, free_until).map_err(|e| self.failure(e))?;
+        }
         self.time.send(&messages).map_err(|e| self.failure(e))
     }
 
@@ -124,6 +132,7 @@ impl Host {
                 }
                 Some(Source::Net) => {
                     if let Work::Transmit = self.handle_net()? {
+                        self.note_reached()?;
                         return Ok(Step::Transmits(self.clock.reached()));
                     }
                 }
@@ -150,6 +159,9 @@ impl Host {
                 self.wait_for_time(now, patience)?;
                 self.handle_time(now)?;
             }
+        }
+        if let Some(memory) = self.shared() {
+            memory.set_free_until(self.clock.free_until()).map_err(|e| self.failure(e))?;
         }
         match self.kick.take() {
             Some(reply) => self.net.send(&reply).map_err(|e| self.failure(e)),
@@ -195,14 +207,20 @@ impl Host {
     /// Interrupts the waiting host, and serves it until it has noted the interrupt: it asks for the time, and requests to run now.
     fn call(&mut self, now: Instant, patience: Patience<'_>) -> Result<(), Error> {
         let Some(requests) = self.device.requests() else { return Ok(()) };
-        let requests = requests.try_clone().map_err(|e| self.failure(e))?;
+        let requests = Arc::clone(requests);
+        if let Some(memory) = self.shared() {
+            memory.set_now(now).map_err(|e| self.failure(e))?;
+        }
         write_all(&requests, &message::vring_call(RECEIVE as u32)).map_err(|e| self.failure(e))?;
         loop {
             let fds = [self.time.as_fd(), requests.as_fd()];
             match wait_for((&mut self.process, &self.name), &fds, now, patience)? {
                 None => return Err(self.failure(io::ErrorKind::UnexpectedEof.into())),
                 Some(0) => self.handle_time(now)?,
-                Some(_) => return self.read_reply(&requests),
+                Some(_) => {
+                    self.read_reply(&requests)?;
+                    return self.note_request();
+                }
             }
         }
     }
@@ -225,8 +243,12 @@ impl Host {
         let mut bytes = [0; MESSAGE_LEN];
         self.time.receive(&mut bytes).map_err(|e| self.failure(e))?;
         let message = Message::parse(&bytes).map_err(|_| Error::Garbled { node: self.name.clone() })?;
+        self.note_sharing(message.operation)?;
         let answer = self.clock.handle(now, message);
         let answer = answer.map_err(|source| Error::Protocol { node: self.name.clone(), source })?;
+        if message.operation == Operation::Wait {
+            self.note_request()?;
+        }
         let Some(answer) = answer else { return Ok(()) };
         let sent = match message.operation {
             Operation::Start => self.acknowledge_start(answer),
@@ -235,13 +257,48 @@ impl Host {
         sent.map_err(|e| self.failure(e))
     }
 
-    /// Linux 6.12 reads two descriptors with this ACK whether they were sent or not. An empty file as shared memory has no
-    /// version, so that the kernel sends messages.
-    fn acknowledge_start(&self, ack: Message) -> io::Result<()> {
-        let memory = memfd_create("hopline-time", MemfdFlags::CLOEXEC)?;
-        rustix::fs::ftruncate(&memory, 4096)?;
+    /// Linux 6.12 reads two descriptors with this ACK whether they were sent or not.
+    fn acknowledge_start(&mut self, ack: Message) -> io::Result<()> {
+        let memory = SharedTime::create()?;
         let log = memfd_create("hopline-log", MemfdFlags::CLOEXEC)?;
-        self.time.send_with(&ack.emit(), &[memory.as_fd(), log.as_fd()])
+        let ack = Message { time: shared_time::KERNEL.into(), ..ack };
+        self.time.send_with(&ack.emit(), &[memory.as_fd(), log.as_fd()])?;
+        self.memory = Some(memory);
+        Ok(())
+    }
+
+    /// Returns the memory that the kernel has its times in; `None` if it sends them in messages.
+    fn shared(&self) -> Option<&SharedTime> {
+        self.memory.as_ref().filter(|_| self.clock.is_shared())
+    }
+
+    /// Notes whether the kernel shares memory: kernels before Linux 6.11 do not.
+    fn note_sharing(&mut self, operation: Operation) -> Result<(), Error> {
+        // Its first message after START shows it. Those that follow do not change it.
+        let is_first = operation != Operation::Start && self.clock.state() == HostState::Running;
+        if let Some(memory) = self.memory.as_ref().filter(|_| is_first && !self.clock.is_shared())
+            && memory.is_used().map_err(|e| self.failure(e))?
+        {
+            self.clock.share();
+        }
+        Ok(())
+    }
+
+    /// Reads the request of a kernel with shared memory that has begun to wait, or was interrupted.
+    fn note_request(&mut self) -> Result<(), Error> {
+        if let Some(memory) = self.shared() {
+            let request = memory.request().map_err(|e| self.failure(e))?;
+            self.clock.set_request(request);
+        }
+        Ok(())
+    }
+
+    /// Reads the time that a kernel with shared memory has reached.
+    fn note_reached(&mut self) -> Result<(), Error> {
+        let Some(memory) = self.shared() else { return Ok(()) };
+        let time = memory.reached().map_err(|e| self.failure(e))?;
+        let noted = self.clock.reach(time);
+        noted.map_err(|source| Error::Protocol { node: self.name.clone(), source })
     }
 
     fn handle_net(&mut self) -> Result<Work, Error> {

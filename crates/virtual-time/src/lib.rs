@@ -7,7 +7,8 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`time_travel`], [`clock`] | protocol between the scheduler and a kernel |
+//! | [`time_travel`], [`clock`], `shared_time` | protocol between the scheduler and a kernel |
+//! | `boot` | boot of all kernels at the same time |
 //! | [`agenda`] | order of the hosts and of the network |
 //! | [`vhost`] | network device of a kernel |
 //! | [`kernel`] | image of the kernel, and its command line |
@@ -19,6 +20,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod agenda;
+mod boot;
 mod channel;
 pub mod clock;
 pub mod emulation;
@@ -27,6 +29,7 @@ pub mod guest;
 mod host;
 pub mod kernel;
 pub mod report;
+mod shared_time;
 pub mod time_travel;
 pub mod vhost;
 

@@ -106,9 +106,9 @@ impl Kernel {
         }
     }
 
-    /// Sends one frame to all, at 1 ms, and ends at 1 s.
+    /// Sends one frame to all, at 21 ms, and ends at 1 s.
     fn send(&mut self) -> String {
-        self.wait_until(1_000_000);
+        self.wait_until(21_000_000);
         let frame = [&[0xff; 6][..], &self.mac, &[0x88, 0xb5], &[7; 50]].concat();
         self.memory.write_all_at(&[&[0; FRAME_HEADER][..], &frame].concat(), BUFFERS).unwrap();
         self.offer(1, (FRAME_HEADER + frame.len()) as u32, 0);

@@ -8,7 +8,7 @@ use rustix::system::{RebootCommand, reboot, sethostname};
 use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Path by which a kernel starts its first process: a link in the working directory of the kernel's process.
 pub const PATH: &str = "/proc/self/cwd/init";
@@ -21,10 +21,14 @@ const KERNEL_NAME: &str = "eth0";
 const FOLDER: &str = "/run/hopline";
 /// The same as the process of the kernel names it: its working directory.
 const FOLDER_OUTSIDE: &str = "/proc/self/cwd";
+/// Name of a folder in it with the folders between a temporary folder and the working directory of programs.
+const BETWEEN: &str = "between";
+/// Place of the working directory of programs where no temporary folder hides it.
+const SHOWN_AGAIN: &str = "/run/current";
 
 /// Time at which the interface is configured, in nanoseconds: later than all that depends on names of folders has been done,
 /// so that their lengths do not shift what follows.
-const PREPARED_NS: u64 = 20_000_000;
+pub(crate) const PREPARED_NS: u64 = 20_000_000;
 
 /// Folders that programs may write to: the root is read only. Each is empty at the start, but for the working directory.
 pub const TEMPORARY: [&str; 3] = ["/run", "/tmp", "/var/tmp"];
@@ -80,13 +84,49 @@ fn mount_all() -> io::Result<()> {
 }
 
 /// Shows the working directory of programs, read only, if a temporary folder hides it.
+///
+/// Folders of tmpfs take random numbers of the kernel when they are made, and system calls take time, which enters such
+/// numbers. So that the depth of the directory does not count, exactly one folder is made, and two file systems are
+/// mounted, wherever the directory is. The folders between have been made outside of the kernel ([`folder_between`]).
 fn show_folder(folder: &Path) -> io::Result<()> {
-    if folder.exists() {
-        return Ok(());
+    let place = Shown::of(folder);
+    match fs::create_dir(&place.top) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+        _ => {}
     }
-    fs::create_dir_all(folder)?;
-    let place = CString::new(folder.as_os_str().as_encoded_bytes())?;
-    mount("hostfs", folder, "hostfs", MountFlags::RDONLY, Some(place.as_c_str()))?;
+    mount_read_only(&place.top, &Path::new(FOLDER_OUTSIDE).join(BETWEEN))?;
+    mount_read_only(&place.top.join(&place.below), folder)
+}
+
+/// Returns the folder that must exist in that of a host, so that it can show this working directory.
+pub(crate) fn folder_between(folder: &Path) -> PathBuf {
+    Path::new(BETWEEN).join(Shown::of(folder).below)
+}
+
+/// Place at which the working directory is shown.
+#[derive(Debug, PartialEq, Eq)]
+struct Shown {
+    /// Folder in a temporary folder.
+    top: PathBuf,
+    /// Path of the directory below it, maybe empty.
+    below: PathBuf,
+}
+
+impl Shown {
+    fn of(folder: &Path) -> Self {
+        let hidden = TEMPORARY.iter().find_map(|place| {
+            let mut inside = folder.strip_prefix(place).ok()?.components();
+            let top = Path::new(place).join(inside.next()?);
+            Some(Self { top, below: inside.as_path().to_owned() })
+        });
+        // A directory that nothing hides is shown once more, since that costs as much as showing another.
+        hidden.unwrap_or_else(|| Self { top: SHOWN_AGAIN.into(), below: PathBuf::new() })
+    }
+}
+
+fn mount_read_only(place: &Path, outside: &Path) -> io::Result<()> {
+    let outside = CString::new(outside.as_os_str().as_encoded_bytes())?;
+    mount("hostfs", place, "hostfs", MountFlags::RDONLY, Some(outside.as_c_str()))?;
     Ok(())
 }
 
@@ -117,4 +157,23 @@ fn configure(plan: &Plan) -> Result<(), Error> {
         interface.route(Network { address: to.into(), prefix: 32 }, Some(via.into()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_folder_is_made_wherever_the_working_directory_is() {
+        let shown = |folder: &str| {
+            let Shown { top, below } = Shown::of(Path::new(folder));
+            (top.display().to_string(), below.display().to_string())
+        };
+        let of = |top: &str, below: &str| (top.to_owned(), below.to_owned());
+        assert_eq!(shown("/tmp/a"), of("/tmp/a", ""));
+        assert_eq!(shown("/var/tmp/a/b/c"), of("/var/tmp/a", "b/c"));
+        for folder in ["/", "/tmp", "/home/user", "/tmpfolder/a"] {
+            assert_eq!(shown(folder), of("/run/current", ""));
+        }
+    }
 }

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 /// File name of the plan, in the folder of a host.
 pub const PLAN_FILE: &str = "plan.json";
 
+/// Name of a file in the folder of a host: programs are stopped when it appears, if their plan has no end.
+pub const STOP_FILE: &str = "stop";
+
 /// Plan of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -26,8 +29,9 @@ pub struct Plan {
     pub environment: Vec<(String, String)>,
     /// Programs of this node.
     pub programs: Vec<PlannedProgram>,
-    /// Time at which all programs are stopped, and the host is switched off, in nanoseconds.
-    pub end_ns: u64,
+    /// Time at which all programs are stopped, and the host is switched off, in nanoseconds; `None`: when there is a
+    /// [`STOP_FILE`].
+    pub end_ns: Option<u64>,
 }
 
 /// A program in a plan.

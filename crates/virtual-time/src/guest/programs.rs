@@ -1,6 +1,6 @@
 //! Programs of a host, by the clock of its kernel: virtual time.
 
-use super::plan::{Plan, PlannedProgram, ProgramEnd, end_file, errors_file, output_file};
+use super::plan::{Plan, PlannedProgram, ProgramEnd, STOP_FILE, end_file, errors_file, output_file};
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::{self, File};
@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// Time between SIGTERM and SIGKILL.
 const KILL_DELAY: Duration = Duration::from_secs(3);
+/// Interval between looks for a stop file.
+const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Start or stop of a program. At equal times programs are stopped before others start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,16 +36,35 @@ struct Running {
 /// Runs all programs of a plan, up to its end. Their output and their ends are files in `folder`.
 pub(super) fn run(plan: &Plan, folder: &Path) -> io::Result<()> {
     let mut running: Vec<Option<Running>> = plan.programs.iter().map(|_| None).collect();
+    let stop_file = plan.end_ns.is_none().then(|| folder.join(STOP_FILE));
     for (time, due) in agenda(plan) {
-        sleep_until(time);
+        if is_stopped_before(time, stop_file.as_deref()) {
+            end(running);
+            return Ok(());
+        }
         match due {
             Due::Start(index) => running[index] = start(plan, &plan.programs[index], folder)?,
             Due::Stop(index) => stop(running[index].as_ref(), Signal::TERM),
         }
     }
-    sleep_until(plan.end_ns);
+    is_stopped_before(plan.end_ns.unwrap_or(u64::MAX), stop_file.as_deref());
     end(running);
     Ok(())
+}
+
+/// Sleeps up to a time. Returns `true` at once when there is a stop file.
+fn is_stopped_before(time_ns: u64, stop_file: Option<&Path>) -> bool {
+    let Some(stop_file) = stop_file else {
+        sleep_until(time_ns);
+        return false;
+    };
+    while now_ns() < time_ns {
+        if stop_file.exists() {
+            return true;
+        }
+        sleep_until(time_ns.min(now_ns() + STOP_INTERVAL.as_nanos() as u64));
+    }
+    false
 }
 
 /// Returns what is due before the end, in order.
@@ -53,7 +74,7 @@ fn agenda(plan: &Plan) -> Vec<(u64, Due)> {
         agenda.push((program.start_ns, Due::Start(index)));
         agenda.extend(program.stop_ns.map(|time| (time, Due::Stop(index))));
     }
-    agenda.retain(|&(time, _)| time < plan.end_ns);
+    agenda.retain(|&(time, _)| plan.end_ns.is_none_or(|end| time < end));
     agenda.sort_unstable();
     agenda
 }
@@ -165,7 +186,7 @@ mod tests {
             folder: "/".into(),
             environment: Vec::new(),
             programs: vec![program(5, Some(9)), program(9, None), program(1, Some(30)), program(20, None)],
-            end_ns: 20,
+            end_ns: Some(20),
         };
         let expected = [(1, Due::Start(2)), (5, Due::Start(0)), (9, Due::Stop(0)), (9, Due::Start(1))];
         assert_eq!(agenda(&plan), expected);

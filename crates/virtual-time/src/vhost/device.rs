@@ -7,6 +7,7 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 /// Number of the queue in which the kernel offers buffers for frames that it receives.
 pub const RECEIVE: usize = 0;
@@ -82,7 +83,7 @@ pub struct NetDevice {
     memory: SharedMemory,
     rings: [Ring; 2],
     /// Descriptor on which this device sends requests.
-    requests: Option<OwnedFd>,
+    requests: Option<Arc<OwnedFd>>,
     /// Frames for which the kernel had no buffer.
     backlog: VecDeque<Bytes>,
     overflow: u64,
@@ -104,7 +105,7 @@ impl NetDevice {
 
     /// Returns the descriptor for requests of the device, once the kernel has sent it.
     #[must_use]
-    pub const fn requests(&self) -> Option<&OwnedFd> {
+    pub const fn requests(&self) -> Option<&Arc<OwnedFd>> {
         self.requests.as_ref()
     }
 
@@ -155,7 +156,9 @@ impl NetDevice {
             request::SET_MEM_TABLE => {
                 self.memory = SharedMemory::new(regions(payload, descriptors).ok_or(malformed)?);
             }
-            request::SET_BACKEND_REQ_FD => self.requests = Some(descriptors.pop().ok_or(malformed)?),
+            request::SET_BACKEND_REQ_FD => {
+                self.requests = Some(Arc::new(descriptors.pop().ok_or(malformed)?));
+            }
             request::SET_VRING_NUM | request::SET_VRING_BASE | request::SET_VRING_ADDR => {
                 self.set_ring(request, payload).ok_or(malformed)?;
             }

@@ -13,6 +13,7 @@ Examples:
   hopline emulate mesh.toml   # a shell
   hopline emulate programs.toml -o results   # [[program]] tables, for duration_s
   hopline emulate --virtual-time programs.toml   # the same each time, without root
+  hopline emulate --virtual-time mesh.toml -- ping -c 5 n4   # at the first node
 
 COMMAND, by default a shell, runs beside the nodes. Without it, a scenario with [[program]] runs for its duration_s. `hopline exec NODE -- PROGRAM` runs a program at a node. Each node is \
 a network namespace with the interface air0. The first has the address 10.0.0.1, the second 10.0.0.2, and so on. \
@@ -83,7 +84,7 @@ pub(crate) struct Emulate {
     /// Write the counters of each node, the programs, the lateness and the verdict to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Command, with its arguments [default: a shell, or nothing if the scenario has programs]
+    /// Command, with its arguments; in virtual time it runs at the first node [default: a shell, or nothing if the scenario has programs]
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }

@@ -65,20 +65,21 @@ impl LiveLine {
 pub(super) struct VirtualLine {
     line: Line,
     since: Instant,
-    length: f64,
+    length: Option<VirtualDuration>,
 }
 
 impl VirtualLine {
-    /// Prepares to show a line, for an emulation of this length.
-    pub(super) fn new(length: VirtualDuration) -> Self {
-        Self { line: Line::new(), since: clock::now(), length: length.as_secs_f64() }
+    /// Prepares to show a line, for an emulation of this length, if it is known.
+    pub(super) fn new(length: Option<VirtualDuration>) -> Self {
+        Self { line: Line::new(), since: clock::now(), length }
     }
 
     pub(super) fn show(&mut self, now: VirtualInstant) {
-        let (since, length) = (self.since, self.length);
+        let since = self.since;
+        let of = self.length.map(|length| format!(" of {}", length.as_secs_f64())).unwrap_or_default();
         self.line.show(|| {
             let real = since.elapsed().as_secs_f64();
-            format!("{:.1} of {length} s of virtual time, in {real:.0} s", now.as_secs_f64())
+            format!("{:.1}{of} s of virtual time, in {real:.0} s", now.as_secs_f64())
         });
     }
 

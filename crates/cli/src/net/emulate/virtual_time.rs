@@ -3,12 +3,14 @@
 use super::programs::{End, ProgramResult, failure, find_program, last_line};
 use super::results::{Cost, Emulated};
 use super::{Network, Observers, create_results, directory, live_line, search_path, summary, write};
+use crate::commands::run::find_node;
 use crate::console;
 use crate::net::args::Emulate as Args;
 use crate::net::children::Children;
 use crate::net::clock;
+use crate::net::main_command::exit_code;
 use crate::problems::{Failure, print_error_line};
-use hopline_config::source::Problem;
+use hopline_config::source::{Origin, Problem};
 use hopline_core::{Duration as VirtualDuration, Instant, NodeId};
 use hopline_emulate::{HostReport, NetworkReport, Observed, Observers as Tracer};
 use hopline_lab::Spec;
@@ -24,9 +26,10 @@ use hopline_virtual_time::{Error, guest, report};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::env;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
@@ -38,6 +41,8 @@ const FOLDER: &str = "hopline-kernels-";
 const PATIENCE_S: u64 = 30;
 /// Exit code of a program that does not start, as that of `hopline exec`.
 const NOT_STARTED: i32 = 2;
+/// Name of the command after `--` among the programs. Names in scenarios do not begin with a full stop.
+const COMMAND: &str = ".command";
 
 /// Prepares a host and runs its programs, if this process is the first one of a kernel. Returns only after an error.
 pub(crate) fn be_first_process() -> Option<ExitCode> {
@@ -53,7 +58,6 @@ pub(crate) fn be_first_process() -> Option<ExitCode> {
 /// Checks what the options and the scenario ask for, and finds the kernel.
 pub(super) fn check(args: &Args, programs: &[Program]) -> Result<KernelImage, Problem> {
     let unsupported = [
-        (!args.command.is_empty(), "a command after `--` runs in real time"),
         (args.watch.is_some(), "--watch shows a network in real time"),
         (args.best_effort, "--best-effort is about real time: in virtual time nothing is late"),
     ];
@@ -61,11 +65,16 @@ pub(super) fn check(args: &Args, programs: &[Program]) -> Result<KernelImage, Pr
         return Err(Problem::new(format!("--virtual-time: {reason}"))
             .help("start programs by [[program]] tables of the scenario; --report FILE has the map"));
     }
-    if programs.is_empty() {
-        return Err(Problem::new("--virtual-time: the scenario has no program to run")
-            .help("add a table: [[program]], name = \"ping\", node = \"n0\", command = [\"ping\", \"n1\"]"));
+    if programs.is_empty() && args.command.is_empty() {
+        return Err(Problem::new("--virtual-time: the scenario has no program to run").help(
+            "add a table: [[program]], name = \"ping\", node = \"n0\", command = [\"ping\", \"n1\"], or a command after `--`",
+        ));
     }
-    programs.iter().try_for_each(is_visible)?;
+    programs.iter().try_for_each(|program| is_visible(&program.command[0], Some(&program.origin)))?;
+    if let Some(word) = args.command.first() {
+        find_program(word).ok_or_else(|| Problem::new(format!("there is no program `{word}`")))?;
+        is_visible(word, None)?;
+    }
     let folder = args.kernel.clone().unwrap_or_else(KernelImage::default_folder);
     KernelImage::find(&folder).map_err(|e| {
         Problem::new(e.to_string()).help("`make uml` in hopline's source folder builds the kernel once")
@@ -73,17 +82,21 @@ pub(super) fn check(args: &Args, programs: &[Program]) -> Result<KernelImage, Pr
 }
 
 /// Checks that a program is not in a folder that is empty at nodes. The current directory is shown there.
-fn is_visible(program: &Program) -> Result<(), Problem> {
-    let Some(path) = find_program(&program.command[0]).and_then(|path| fs::canonicalize(path).ok()) else {
+fn is_visible(word: &str, origin: Option<&Origin>) -> Result<(), Problem> {
+    let Some(path) = find_program(word).and_then(|path| fs::canonicalize(path).ok()) else {
         return Ok(());
     };
     let is_shown = env::current_dir().is_ok_and(|here| path.starts_with(&here) && !is_temporary(&here));
     let Some(place) = TEMPORARY.into_iter().find(|place| !is_shown && path.starts_with(place)) else {
         return Ok(());
     };
-    Err(Problem::new(format!("`{}` is in {place}, which is empty at nodes in virtual time", path.display()))
-        .at(&program.origin)
-        .help("move it to another folder"))
+    let problem =
+        Problem::new(format!("`{}` is in {place}, which is empty at nodes in virtual time", path.display()))
+            .help("move it to another folder");
+    Err(match origin {
+        Some(origin) => problem.at(origin),
+        None => problem,
+    })
 }
 
 /// Emulates the network with kernels at nodes.
@@ -100,12 +113,16 @@ pub(super) fn execute(network: Network<'_>, kernel: KernelImage) -> Result<ExitC
     let syscall_cost = args.syscall_cost_us.map(VirtualDuration::from_micros);
     let machine = Machine::default();
     let machine = Machine { syscall_cost: syscall_cost.unwrap_or(machine.syscall_cost), ..machine };
+    let command = command(args, &spec, &at)?;
     let settings = Settings {
         nodes: at,
         run: args.run,
-        end: Instant::ZERO + spec.duration,
+        end: match &command {
+            Some(command) => emulation::End::WithProgram(command.name.clone()),
+            None => emulation::End::At(Instant::ZERO + spec.duration),
+        },
         has_routes: !(args.no_routes || spec.routing.has_agents()),
-        programs: programs.iter().map(planned).collect(),
+        programs: programs.iter().map(planned).chain(command).collect(),
         environment: environment(&spec),
         working_directory: env::current_dir().map_err(failed("finding the current directory"))?,
         kernel,
@@ -118,7 +135,7 @@ pub(super) fn execute(network: Network<'_>, kernel: KernelImage) -> Result<ExitC
     // Kernels inherit it: they and this thread wake each other up thousands of times a second.
     sched::request_prompt_wakeups();
     let began = clock::now();
-    let line = RefCell::new(live_line::VirtualLine::new(spec.duration));
+    let line = RefCell::new(live_line::VirtualLine::new(args.command.is_empty().then_some(spec.duration)));
     let proceed = |now| {
         line.borrow_mut().show(now);
         !console::interrupted()
@@ -140,7 +157,31 @@ pub(super) fn execute(network: Network<'_>, kernel: KernelImage) -> Result<ExitC
     let fingerprint = json!({ "fingerprint": format!("{:016x}", network.outcome.fingerprint) });
     let json = summary::json(&network, &programs, &emulated, fingerprint);
     write((args, &scenario), &network, &emulated, &json, observers, (results, page))?;
-    Ok(ExitCode::from(u8::from(programs.iter().any(ProgramResult::has_failed))))
+    let has_failed = programs.iter().any(ProgramResult::has_failed);
+    Ok(match command_end(&report) {
+        Some(end) => exit_code(status(end), has_failed),
+        None => ExitCode::from(u8::from(has_failed)),
+    })
+}
+
+/// Returns the command after `--`: it runs at the first node that `--node` names, else at the first one.
+fn command(args: &Args, spec: &Spec, at: &BTreeSet<NodeId>) -> Result<Option<emulation::Program>, Problem> {
+    let Some(word) = args.command.first() else { return Ok(None) };
+    let named = args.node.first().map(|name| find_node("--node", name, spec)).transpose()?;
+    Ok(Some(emulation::Program {
+        name: COMMAND.to_owned(),
+        node: named.or(at.first().copied()).expect("a network has a node"),
+        path: path_of(word),
+        command: args.command.clone(),
+        start: Instant::ZERO,
+        stop: None,
+    }))
+}
+
+/// Returns the end of the command after `--`.
+fn command_end(report: &Report) -> Option<&ProgramEnd> {
+    let mut programs = report.hosts.iter().flat_map(|host| &host.programs);
+    programs.find(|program| program.name == COMMAND)?.end.as_ref()
 }
 
 /// Returns whether a folder is there at nodes, but empty.
@@ -156,12 +197,16 @@ fn planned(program: &Program) -> emulation::Program {
     emulation::Program {
         name: program.name.clone(),
         node: program.node,
-        // Found here: a longer PATH would delay it at the node.
-        path: find_program(&program.command[0]).unwrap_or_else(|| PathBuf::from(&program.command[0])),
+        path: path_of(&program.command[0]),
         command: program.command.clone(),
         start: program.start,
         stop: program.stop,
     }
+}
+
+/// Returns the path of a program. It is found here: a longer PATH would delay it at the node.
+fn path_of(word: &str) -> PathBuf {
+    find_program(word).unwrap_or_else(|| PathBuf::from(word))
 }
 
 /// Returns the environment of programs: little of that of this process, so that runs repeat.
@@ -203,6 +248,13 @@ fn hand_out(programs: &[ProgramResult], report: &Report, results: Option<&Direct
         for name in [output_file(&program.name), errors_file(&program.name)] {
             let Ok(mut file) = File::open(host.folder.join(&name)) else { continue };
             match results {
+                _ if program.name == COMMAND => {
+                    let copied = match name == output_file(COMMAND) {
+                        true => io::copy(&mut file, &mut io::stdout()).and_then(|_| io::stdout().flush()),
+                        false => io::copy(&mut file, &mut io::stderr()).map(drop),
+                    };
+                    copied.map_err(failed("writing what the command has printed"))?;
+                }
                 Some(directory) => {
                     io::copy(&mut file, &mut directory.file(&name)?)
                         .map_err(failed(format!("writing {name}")))?;
@@ -210,6 +262,9 @@ fn hand_out(programs: &[ProgramResult], report: &Report, results: Option<&Direct
                 None => print_prefixed(&program.name, file).map_err(failed(format!("reading {name}")))?,
             }
         }
+    }
+    if let Some(reason) = command_end(report).and_then(|end| end.error.as_ref()) {
+        print_error_line(&format!("error: the command cannot be started: {reason}"));
     }
     for result in programs {
         if let End::Exited(status) = result.end
