@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING
 from hopline import errors, executors, own
 from hopline._api import compare, evaluate, papers, report, reproduce, run, sweep
 from hopline._hopline import Table, __version__
+from hopline.emulation import Emulation, emulate
 from hopline.errors import (
+    EmulationError,
     Error,
     FailedRunsWarning,
     Problem,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "Emulation",
+    "EmulationError",
     "Error",
     "Evaluation",
     "FailedRunsWarning",
@@ -55,6 +59,7 @@ __all__ = [
     "WorkersError",
     "__version__",
     "compare",
+    "emulate",
     "errors",
     "evaluate",
     "executors",

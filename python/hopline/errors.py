@@ -39,6 +39,10 @@ class Problem:
         return "\n".join(lines)
 
 
+class EmulationError(Error, RuntimeError):
+    """Emulation that could not run: the command or the kernel is missing, or a kernel has failed."""
+
+
 class ScenarioError(Error, ValueError):
     """Invalid scenario, plan, setting or metric.
 
