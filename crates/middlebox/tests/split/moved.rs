@@ -47,6 +47,13 @@ impl Ground {
         (ours, theirs)
     }
 
+    /// The same, and waits until its station has both halves of it open, which the hosts see earlier: only then it can be moved.
+    fn connect_fully(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
+        let (mut ours, mut theirs) = self.connect(listener);
+        echo([&mut ours, &mut theirs], b"open").unwrap();
+        (ours, theirs)
+    }
+
     /// Has the mobile host's connections come to a station. Returns its answer: how many came, and how many did not.
     fn claim(&mut self, to: usize, ip: Ip) -> String {
         let from = MOVES[1 - to];
@@ -149,9 +156,7 @@ pub(crate) fn a_half_closed_connection_is_not_moved() {
 pub(crate) fn a_full_station_refuses_and_the_connection_continues() {
     let mut ground = Ground::new(&[("most", "1")]);
     let listener = ground.listen(Ip::V4);
-    let mut pairs = [(); 2].map(|()| ground.connect(&listener));
-    // A connection is moved once both of its halves are open, which the hosts see earlier than the proxy.
-    ground.wait_for_open([2, 0]);
+    let mut pairs = [(); 2].map(|()| ground.connect_fully(&listener));
     assert_eq!(ground.claim(1, Ip::V4), "1 1");
     ground.wait_for_open([1, 1]);
     // One of them is at each station. What comes to the other one is dropped there.
@@ -167,7 +172,7 @@ pub(crate) fn a_full_station_refuses_and_the_connection_continues() {
 pub(crate) fn a_station_of_another_network_gets_no_connection() {
     let mut ground = Ground::new(&[("key", "9")]);
     let listener = ground.listen(Ip::V4);
-    let (mut ours, mut theirs) = ground.connect(&listener);
+    let (mut ours, mut theirs) = ground.connect_fully(&listener);
     let answer = ground.claim(1, Ip::V4);
     assert!(answer.starts_with("error: "), "{answer}");
     echo([&mut ours, &mut theirs], b"undisturbed").unwrap();
@@ -179,7 +184,7 @@ pub(crate) fn a_connection_is_not_moved_before_the_commit() {
     let mut ground = Ground::new(&[]);
     let listener = ground.listen(Ip::V4);
     for kind in [relay::CLAIM, relay::OFFER, relay::BYTES, relay::READY] {
-        let (mut ours, mut theirs) = ground.connect(&listener);
+        let (mut ours, mut theirs) = ground.connect_fully(&listener);
         // Bytes are on their way in both directions, and come while the connection is frozen.
         ours.write_all(b"before ").unwrap();
         let relay = Relay::stopping_before(&ground.hosts, kind);
@@ -239,8 +244,7 @@ pub(crate) fn an_uncertain_move_resets_both_hosts() {
     let mut ground = Ground::new(&[]);
     let listener = ground.listen(Ip::V4);
     for kind in [relay::COMMIT, relay::DONE] {
-        let (mut ours, mut theirs) = ground.connect(&listener);
-        echo([&mut ours, &mut theirs], b"here").unwrap();
+        let (mut ours, mut theirs) = ground.connect_fully(&listener);
         let relay = Relay::stopping_before(&ground.hosts, kind);
         ground.claim_by(&relay);
         relay.wait();
@@ -293,7 +297,7 @@ pub(crate) fn a_killed_holder_resets_both_hosts() {
 pub(crate) fn a_client_may_reuse_the_port_of_a_moved_connection_for_other_servers() {
     let mut ground = Ground::new(&[]);
     let listener = ground.listen(Ip::V4);
-    let (mut ours, mut theirs) = ground.connect(&listener);
+    let (mut ours, mut theirs) = ground.connect_fully(&listener);
     ground.hosts.move_to(1);
     assert_eq!(ground.claim(1, Ip::V4), "1 0");
     ip_on(&ground.hosts.server, "addr add 10.8.0.2/32 dev lo");
