@@ -26,7 +26,7 @@ pub(super) fn broken_rule(error: &ConfigError, keys: FieldKeys, [general, own]: 
     Problem::new(message).at(cause.unwrap_or(section.origin)).help(help)
 }
 
-/// Returns `rule` with keys in place of fields.
+/// Returns `rule` with keys in place of fields. Fields without a dot, such as `pacing`, are also ordinary words of a rule.
 fn with_keys(rule: &str, keys: FieldKeys) -> String {
     let words = rule.split(' ').map(|word| {
         let key =
