@@ -2,11 +2,11 @@
 
 use crate::observers::{Observation, Observed, Observers};
 use crate::report::{HostReport, NetworkReport, Report};
-use crate::tap_set::{StopSignal, TapSet, Wake};
+use crate::tap_set::{HostTap, StopSignal, TapSet, Wake};
 use bytes::Bytes;
-use hopline_core::{Duration, Instant, NodeId};
+use hopline_core::{Duration, Instant};
 use hopline_linux::event_loop::Clock;
-use hopline_linux::{Error, Tap, sched};
+use hopline_linux::{Error, sched};
 use hopline_sim::{EgressFrame, Spec, World};
 use hopline_tools::link::{Lateness, LatenessRecorder};
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -46,7 +46,7 @@ impl Carrier {
     pub(crate) fn start(
         spec: Spec,
         run: u64,
-        taps: Vec<(NodeId, Tap)>,
+        taps: Vec<HostTap>,
         observed: Observation,
     ) -> Result<Self, Error> {
         let observers = Observers::new(&spec, observed).map_err(|e| Error::new("writing a capture", e))?;
@@ -142,7 +142,7 @@ impl CarrierThread {
         self.catch_up();
         let host =
             |(node, refused)| HostReport { name: String::new(), tap: self.world.tap_counts(node), refused };
-        let hosts = self.taps.refused().map(host).collect();
+        let hosts = self.taps.refused().into_iter().map(host).collect();
         let lateness = self.lateness.lateness();
         let failure = self.world.failure().map(|failure| failure.describe(&self.spec));
         let (cpu_time, now) = (cpu_time(), self.world.now());
@@ -186,8 +186,8 @@ impl CarrierThread {
             }
             self.lateness.record(now - due);
             self.world.run_until(due);
-            while let Some(EgressFrame { node, frame, .. }) = self.world.poll_frame() {
-                self.taps.send(node, &frame);
+            while let Some(EgressFrame { node, medium, frame, .. }) = self.world.poll_frame() {
+                self.taps.send(node, medium, &frame);
             }
         }
     }
@@ -195,7 +195,7 @@ impl CarrierThread {
     /// Brings the frames that a kernel has sent into the network. They enter at the time of their arrival, or if the thread
     /// is late, at that of the last event.
     fn receive_from(&mut self, number: usize, buffer: &mut [u8]) {
-        let node = self.taps.node(number);
+        let (node, medium) = self.taps.place(number);
         for _ in 0..BATCH {
             let Some(len) = self.taps.receive(number, buffer) else { return };
             let now = self.clock.now();
@@ -203,8 +203,12 @@ impl CarrierThread {
                 self.world.run_until(now);
             }
             self.frames += 1;
+            let frame = Bytes::copy_from_slice(&buffer[..len]);
             // What is refused is counted.
-            let _ = self.world.inject_frame(node, &Bytes::copy_from_slice(&buffer[..len]));
+            let _ = match medium {
+                None => self.world.inject_frame(node, &frame),
+                Some(medium) => self.world.inject_frame_over(node, medium, &frame),
+            };
         }
     }
 }

@@ -1,17 +1,18 @@
-//! Hosts of an emulation: a network namespace with a TAP interface for each node.
+//! Hosts of an emulation: a network namespace with TAP interfaces for each node.
 
+use crate::tap_set::HostTap;
 use hopline_core::NodeId;
-use hopline_linux::{Error, Interface, Namespace, Network, Tap, netns};
+use hopline_linux::{Error, Interface, Namespace, Network, Tun, netns};
+use hopline_sim::{HostInterface, Medium};
 use hopline_wire::dot11::MacAddr;
 use std::fs;
 
-/// Name of the interface of each node.
-pub const INTERFACE: &str = "air0";
-
 /// Prefix of the network of all nodes: those that a radio reaches answer ARP requests.
 const PREFIX: u8 = 8;
+/// Prefix of the same address at the interface of a wire, which reaches one node.
+const WIRE_PREFIX: u8 = 32;
 
-/// Settings of a host, before its interface exists. A node forwards packets of others over the interface by which they
+/// Settings of a host, before its interfaces exist. A node forwards packets of others over the interface by which they
 /// came, which an ordinary router reports to the sender as a detour (ICMP Redirect).
 const SETTINGS: [(&str, &str); 5] = [
     ("ipv4/ip_forward", "1"),
@@ -34,32 +35,49 @@ pub(crate) struct Host {
     pub(crate) node: NodeId,
     pub(crate) name: String,
     pub(crate) namespace: Namespace,
+    interfaces: Vec<HostInterface>,
 }
 
 impl Host {
-    /// Creates the host of a node, with the node's addresses. Returns its interface too.
-    pub(crate) fn new(node: NodeId, name: &str) -> Result<(Self, Tap), Error> {
+    /// Creates the host of a node, with the node's addresses and routes over its wires. Returns its interfaces too.
+    pub(crate) fn new(
+        node: NodeId,
+        name: &str,
+        interfaces: Vec<HostInterface>,
+    ) -> Result<(Self, Vec<HostTap>), Error> {
         let namespace = Namespace::new()?;
-        let tap = namespace.run(|| interface(node))??;
-        Ok((Self { node, name: name.to_owned(), namespace }, tap))
+        let taps = namespace.run(|| {
+            prepare()?;
+            interfaces.iter().map(|interface| open(node, interface)).collect::<Result<_, Error>>()
+        })??;
+        Ok((Self { node, name: name.to_owned(), namespace, interfaces }, taps))
     }
 
     /// Adds routes to nodes, each through a neighbour.
     pub(crate) fn add_routes(&self, routes: impl Iterator<Item = (NodeId, NodeId)>) -> Result<(), Error> {
         let routes: Vec<_> = routes.collect();
         self.namespace.run(|| {
-            let interface = Interface::named(INTERFACE)?;
             for (to, next) in routes {
-                let network = Network { address: to.ipv4().into(), prefix: 32 };
-                interface.route(network, Some(next.ipv4().into()))?;
+                Interface::named(self.towards(next))?.route(host_network(to), Some(next.ipv4().into()))?;
             }
             Ok(())
         })?
     }
+
+    /// Returns the name of the interface that leads to a neighbour.
+    fn towards(&self, neighbour: NodeId) -> &str {
+        let wire = |interface: &&HostInterface| interface.medium == Some(Medium::Wire(neighbour));
+        self.interfaces.iter().find(wire).map_or(HostInterface::NAME, |interface| &interface.name)
+    }
 }
 
-/// Creates the interface of a node in the namespace of this thread.
-fn interface(node: NodeId) -> Result<Tap, Error> {
+/// Returns the network of a node alone.
+fn host_network(node: NodeId) -> Network {
+    Network { address: node.ipv4().into(), prefix: 32 }
+}
+
+/// Applies the settings of a host to the namespace of this thread.
+fn prepare() -> Result<(), Error> {
     netns::make_settings_writable()?;
     for (name, value) in SETTINGS {
         set(name, value)?;
@@ -68,12 +86,21 @@ fn interface(node: NodeId) -> Result<Tap, Error> {
         // Without IPv6 there is no such file.
         let _ = set(name, value);
     }
-    let tap = Tap::open(INTERFACE)?;
+    Ok(())
+}
+
+/// Opens an interface of a node in the namespace of this thread. All interfaces of the node have its addresses.
+fn open(node: NodeId, of_host: &HostInterface) -> Result<HostTap, Error> {
+    let tap = Tun::open_tap(&of_host.name)?;
     let interface = Interface::named(tap.name())?;
     interface.set_mac_address(MacAddr::of_node(node).0)?;
-    interface.set_address(node.ipv4(), PREFIX)?;
+    let prefix = if let Some(Medium::Wire(_)) = of_host.medium { WIRE_PREFIX } else { PREFIX };
+    interface.set_address(node.ipv4(), prefix)?;
     interface.up_with_multicast()?;
-    Ok(tap)
+    if let Some(Medium::Wire(neighbour)) = of_host.medium {
+        interface.route(host_network(neighbour), None)?;
+    }
+    Ok(HostTap::new(node, of_host.medium, tap))
 }
 
 fn set(name: &str, value: &str) -> Result<(), Error> {

@@ -1,9 +1,9 @@
 //! Real programs over simulated radios, in real time.
 //!
-//! [`Emulation::start`] makes a network namespace for each node of a network, with a TAP interface called [`INTERFACE`].
-//! One thread carries the frames of all TAPs through a simulated [`World`](hopline_sim::World), which it runs by the real
-//! clock. [`Emulation::finish`] returns what the network did, and how late the thread was. All namespaces and interfaces
-//! vanish with the value, or with the process.
+//! [`Emulation::start`] makes a network namespace for each node of a network, with a TAP interface for each of its
+//! [`HostInterface`]s. One thread carries the frames of all TAPs through a simulated [`World`](hopline_sim::World), which
+//! it runs by the real clock. [`Emulation::finish`] returns what the network did, and how late the thread was. All
+//! namespaces and interfaces vanish with the value, or with the process.
 //!
 //! The crate is empty on systems other than Linux.
 
@@ -23,7 +23,6 @@ pub use carrier::Progress;
 #[doc(hidden)]
 pub use flows::flow_in_frame;
 pub use flows::{FlowProtocol, RealFlow, RealFlows};
-pub use host::INTERFACE;
 pub use links::{LinkSecond, RecordedLink};
 pub use observers::{Capture, EventFunction, LinkMeasurement, Observation, Observed, Observer, Observers};
 pub use page_request::{PageAnswer, answer_to_request};
@@ -33,7 +32,7 @@ pub use writer::{BackgroundWriter, BlockSink, background_writer};
 use carrier::Carrier;
 use hopline_core::NodeId;
 use hopline_linux::{Error, Namespace};
-use hopline_sim::Spec;
+use hopline_sim::{HostInterface, Spec};
 use host::Host;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -78,9 +77,10 @@ impl Emulation {
         let spec = Spec { ethernet_taps: at.clone(), ..spec.clone() };
         let (mut hosts, mut taps) = (Vec::new(), Vec::new());
         for &node in at {
-            let (host, tap) = Host::new(node, &spec.nodes[node.index()].name)?;
+            let interfaces = HostInterface::at(&spec, node);
+            let (host, of_host) = Host::new(node, &spec.nodes[node.index()].name, interfaces)?;
             hosts.push(host);
-            taps.push((node, tap));
+            taps.extend(of_host);
         }
         if routes == KernelRoutes::Shortest {
             // Routes are computed to the nodes that send or receive: here to all.

@@ -1,12 +1,15 @@
 //! The TAP interfaces of all hosts, and waiting for frames of any of them.
 
 use hopline_core::NodeId;
-use hopline_linux::{Error, Tap};
+use hopline_linux::{Error, Tun};
+use hopline_sim::Medium;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
+use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// Number that stands for the end in place of that of a TAP.
@@ -17,18 +20,27 @@ const AT_ONCE: usize = 64;
 /// TAP interfaces by number, from 0.
 pub(crate) struct TapSet {
     taps: Vec<HostTap>,
-    /// Number of the TAP of a node.
-    numbers: Vec<Option<usize>>,
+    /// Numbers of the TAPs of each node, in a row.
+    numbers: Vec<Range<usize>>,
     /// A list in the kernel: with many TAPs, asking each of them would take longer than the events of the network.
     epoll: OwnedFd,
 }
 
 /// TAP of a host.
-struct HostTap {
+#[derive(Debug)]
+pub(crate) struct HostTap {
     node: NodeId,
-    tap: Tap,
+    /// The only medium of its frames, if there is one.
+    medium: Option<Medium>,
+    tap: Tun,
     /// Frames that its kernel refused.
     refused: u64,
+}
+
+impl HostTap {
+    pub(crate) fn new(node: NodeId, medium: Option<Medium>, tap: Tun) -> Self {
+        Self { node, medium, tap, refused: 0 }
+    }
 }
 
 /// Reason that a wait is over.
@@ -52,18 +64,21 @@ impl StopSignal {
 }
 
 impl TapSet {
-    /// Creates the set of the TAPs of some of `nodes` nodes, and the signal that ends each wait.
-    pub(crate) fn new(taps: Vec<(NodeId, Tap)>, nodes: usize) -> Result<(Self, StopSignal), Error> {
+    /// Creates the set of the TAPs of some of `nodes` nodes, in the order of the nodes, and the signal that ends each wait.
+    pub(crate) fn new(taps: Vec<HostTap>, nodes: usize) -> Result<(Self, StopSignal), Error> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| Error::new("making an eventfd", e))?;
         let failed = |e: Errno| Error::new("making an epoll", e);
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
         epoll::add(&epoll, &stop, EventData::new_u64(END), EventFlags::IN).map_err(failed)?;
-        let taps: Vec<_> = taps.into_iter().map(|(node, tap)| HostTap { node, tap, refused: 0 }).collect();
-        let mut numbers = vec![None; nodes];
+        let mut numbers = vec![0..0; nodes];
         for (number, tap) in taps.iter().enumerate() {
             epoll::add(&epoll, tap.tap.as_fd(), EventData::new_u64(number as u64), EventFlags::IN)
                 .map_err(failed)?;
-            numbers[tap.node.index()] = Some(number);
+            let of_node: &mut Range<usize> = &mut numbers[tap.node.index()];
+            if of_node.end == 0 {
+                of_node.start = number;
+            }
+            of_node.end = number + 1;
         }
         Ok((Self { taps, numbers, epoll }, StopSignal(stop)))
     }
@@ -110,20 +125,25 @@ impl TapSet {
         }
     }
 
-    /// Hands a frame to the kernel of a node, if it has a TAP.
-    pub(crate) fn send(&mut self, node: NodeId, frame: &[u8]) {
-        if let Some(number) = self.numbers[node.index()] {
-            let tap = &mut self.taps[number];
+    /// Hands a frame that came by a medium to the kernel of a node, if it has a TAP for it.
+    pub(crate) fn send(&mut self, node: NodeId, medium: Medium, frame: &[u8]) {
+        let mut of_node = self.taps[self.numbers[node.index()].clone()].iter_mut();
+        if let Some(tap) = of_node.find(|tap| tap.medium.is_none_or(|only| only == medium)) {
             tap.refused += u64::from(tap.tap.send(frame).is_err());
         }
     }
 
-    pub(crate) fn node(&self, number: usize) -> NodeId {
-        self.taps[number].node
+    /// Returns the node of a TAP, and the only medium of its frames, if there is one.
+    pub(crate) fn place(&self, number: usize) -> (NodeId, Option<Medium>) {
+        (self.taps[number].node, self.taps[number].medium)
     }
 
     /// Returns the nodes, and the frames that their kernels refused.
-    pub(crate) fn refused(&self) -> impl Iterator<Item = (NodeId, u64)> {
-        self.taps.iter().map(|tap| (tap.node, tap.refused))
+    pub(crate) fn refused(&self) -> BTreeMap<NodeId, u64> {
+        let mut refused = BTreeMap::new();
+        for tap in &self.taps {
+            *refused.entry(tap.node).or_default() += tap.refused;
+        }
+        refused
     }
 }

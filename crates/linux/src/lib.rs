@@ -39,7 +39,7 @@ pub use error::Error;
 pub use interface::Interface;
 pub use netns::Namespace;
 pub use network::Network;
-pub use tun::{Tap, Tun, TunLifetime};
+pub use tun::{Tun, TunLifetime};
 
 /// The example of README.md, as a documentation test.
 #[cfg(doctest)]

@@ -8,16 +8,16 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// A TUN interface of the namespace in which it was opened. It is removed when this value is dropped, unless it
-/// [persists](Self::set_lifetime). It has no virtual-network header, so that the kernel segments packets and completes
-/// checksums before the process reads them.
+/// A TUN or TAP interface of the namespace in which it was opened. A TUN interface carries IP packets, a TAP interface Ethernet
+/// frames. It is removed when this value is dropped, unless it [persists](Self::set_lifetime). It has no virtual-network header,
+/// so that the kernel segments packets and completes checksums before the process reads them.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
     name: String,
 }
 
-/// Lifetime of a TUN interface.
+/// Lifetime of a TUN or TAP interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunLifetime {
     /// Until it is removed (`ip tuntap del`). Addresses, routes and sockets are kept; packets are dropped while no
@@ -36,14 +36,21 @@ impl Tun {
         sys::set_tun_lifetime(self.file.as_fd(), lifetime == TunLifetime::Persistent)
     }
 
-    /// Creates an interface in the calling thread's namespace, or attaches to a persistent one that no process has open.
+    /// Creates a TUN interface in the calling thread's namespace, or attaches to a persistent one that no process has open.
     /// `name` has at most 15 bytes; a `%d` in it is replaced by the first free number. Reading and writing do not block.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN` or `/dev/net/tun`; [`Error::System`] if the name is in use.
     pub fn open(name: &str) -> Result<Self, Error> {
-        let (file, name) = open(name, Layer::Tun)?;
-        Ok(Self { file, name })
+        open(name, Layer::Tun)
+    }
+
+    /// The same with a TAP interface.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_tap(name: &str) -> Result<Self, Error> {
+        open(name, Layer::Tap)
     }
 
     /// Returns another handle of the same interface.
@@ -57,18 +64,22 @@ impl Tun {
         &self.name
     }
 
-    /// Reads the next packet from the kernel, truncated to the buffer's length; `None` if there is none.
+    /// Reads the next packet or frame from the kernel, truncated to the buffer's length; `None` if there is none.
     ///
     /// # Errors
     /// If the interface is down, or the system fails.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        receive(&self.file, buffer)
+        match (&self.file).read(buffer) {
+            Ok(len) => Ok(Some(len)),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) => Err(e),
+        }
     }
 
-    /// Passes a packet to the kernel.
+    /// Passes a packet or frame to the kernel.
     ///
     /// # Errors
-    /// If it is not an IP packet, or the kernel has no room.
+    /// If the interface is down, the kernel has no room, or a packet is none of IP.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         (&self.file).write(packet).map(|_| ())
     }
@@ -80,55 +91,7 @@ impl AsFd for Tun {
     }
 }
 
-/// A TAP interface of the namespace in which it was opened: an Ethernet interface, the frames of which the process carries.
-/// It is removed when this value is dropped. The kernel segments packets and completes checksums before the process reads them.
-#[derive(Debug)]
-pub struct Tap {
-    file: File,
-    name: String,
-}
-
-impl Tap {
-    /// Creates an interface in the calling thread's namespace. `name` has at most 15 bytes. Reading and writing do not block.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` or `/dev/net/tun`; [`Error::System`] if the name is in use.
-    pub fn open(name: &str) -> Result<Self, Error> {
-        let (file, name) = open(name, Layer::Tap)?;
-        Ok(Self { file, name })
-    }
-
-    /// Returns the name of the interface.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Reads the next frame from the kernel, truncated to the buffer's length; `None` if there is none.
-    ///
-    /// # Errors
-    /// If the interface is down, or the system fails.
-    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        receive(&self.file, buffer)
-    }
-
-    /// Passes a frame to the kernel.
-    ///
-    /// # Errors
-    /// If the interface is down, or the kernel has no room.
-    pub fn send(&self, frame: &[u8]) -> io::Result<()> {
-        (&self.file).write(frame).map(|_| ())
-    }
-}
-
-impl AsFd for Tap {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
-    }
-}
-
-/// Creates or attaches to an interface; returns its descriptor and its name.
-fn open(name: &str, layer: Layer) -> Result<(File, String), Error> {
+fn open(name: &str, layer: Layer) -> Result<Tun, Error> {
     let path = "/dev/net/tun";
     let file = File::options()
         .read(true)
@@ -142,13 +105,5 @@ fn open(name: &str, layer: Layer) -> Result<(File, String), Error> {
     };
     let name = sys::attach_tun(file.as_fd(), name, layer)
         .map_err(|e| Error::new(format!("making the {kind} interface {name}"), e))?;
-    Ok((file, name))
-}
-
-fn receive(mut file: &File, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-    match file.read(buffer) {
-        Ok(len) => Ok(Some(len)),
-        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
-        Err(e) => Err(e),
-    }
+    Ok(Tun { file, name })
 }

@@ -42,7 +42,7 @@ mod traffic;
 mod wired;
 mod world;
 
-pub use ethernet::{EgressFrame, FrameError, MAX_FRAME_LEN, TapCounts};
+pub use ethernet::{EgressFrame, FrameError, HostInterface, MAX_FRAME_LEN, Medium, TapCounts};
 pub use external::{Egress, InjectError};
 pub use outcome::Outcome;
 pub use spec::Spec;

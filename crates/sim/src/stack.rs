@@ -213,7 +213,7 @@ impl<T: Tracer> Engine<T> {
     fn receive(&mut self, node: NodeId, port: Port, handle: Handle, from: NodeId) {
         let packet = self.kernel.packets.get(handle);
         if let Body::Ethernet(_) = packet.body {
-            return self.receive_frame(node, handle, from);
+            return self.receive_frame(node, port, handle, from);
         }
         if self.nodes[node.index()].mobility_role().is_some()
             && self.is_from_other_cell(node, from, &packet.body)
@@ -280,12 +280,16 @@ impl<T: Tracer> Engine<T> {
         if let Some(port) = state.port(leads) {
             return Some((port, MacAddr::of_node(neighbour)));
         }
-        let by_radio = self.air.as_ref().and_then(|air| {
-            let (station, to) = air.station_towards(node, neighbour)?;
-            Some((radio_port(air, station), to))
-        });
+        let by_radio = self.radio_towards(node, neighbour);
         let is_home = || self.forwarding.is_home_of(node, neighbour);
         by_radio.or_else(|| is_home().then_some((Port::TUNNEL, MacAddr::default())))
+    }
+
+    /// Returns the radio of `node` that leads to a neighbour, and the neighbour's address there.
+    pub(crate) fn radio_towards(&self, node: NodeId, neighbour: NodeId) -> Option<(Port, MacAddr)> {
+        let air = self.air.as_ref()?;
+        let (station, to) = air.station_towards(node, neighbour)?;
+        Some((radio_port(air, station), to))
     }
 
     /// Sends a packet over every radio.

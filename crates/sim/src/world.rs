@@ -2,7 +2,7 @@
 
 use crate::custom::Failure;
 use crate::engine::Engine;
-use crate::ethernet::{EgressFrame, FrameError, TapCounts};
+use crate::ethernet::{EgressFrame, FrameError, Medium, TapCounts};
 use crate::external::{Egress, InjectError};
 use crate::outcome::Outcome;
 use crate::spec::Spec;
@@ -97,7 +97,20 @@ impl<T: Tracer> World<T> {
     /// # Errors
     /// A frame that no bridge would forward, one that is too long, and a node that is no Ethernet tap.
     pub fn inject_frame(&mut self, node: NodeId, frame: &Bytes) -> Result<(), FrameError> {
-        self.running.inject_frame(node, frame)
+        self.running.inject_frame(node, None, frame)
+    }
+
+    /// Injects a frame as [`inject_frame`](Self::inject_frame) does, to be sent over one medium of the node alone.
+    ///
+    /// # Errors
+    /// Those of [`inject_frame`](Self::inject_frame).
+    pub fn inject_frame_over(
+        &mut self,
+        node: NodeId,
+        medium: Medium,
+        frame: &Bytes,
+    ) -> Result<(), FrameError> {
+        self.running.inject_frame(node, Some(medium), frame)
     }
 
     /// Returns the next frame that has left, in the order in which they came to their taps.
@@ -175,8 +188,8 @@ impl EngineKind {
         engine!(self, engine => engine.inject(node, packet))
     }
 
-    fn inject_frame(&mut self, node: NodeId, frame: &Bytes) -> Result<(), FrameError> {
-        engine!(self, engine => engine.inject_frame(node, frame))
+    fn inject_frame(&mut self, node: NodeId, over: Option<Medium>, frame: &Bytes) -> Result<(), FrameError> {
+        engine!(self, engine => engine.inject_frame(node, over, frame))
     }
 
     fn poll_frame(&mut self) -> Option<EgressFrame> {

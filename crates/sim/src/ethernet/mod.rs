@@ -2,7 +2,9 @@
 //!
 //! A node of [`Spec::ethernet_taps`](crate::Spec::ethernet_taps) is a bridge with two ports: the tap, with the hosts
 //! outside, and the interfaces of the node, with all taps that these reach in one hop. [`World::inject_frame`] brings a
-//! frame in at a tap. Between nodes it is a packet like any other, with queues, medium access, errors and middleboxes.
+//! frame in at a tap. [`World::inject_frame_over`] sends it over one [`Medium`] alone: then the host outside has an
+//! [interface](HostInterface) for each, and is no bridge between them. Between nodes it is a packet like any other, with queues, medium
+//! access, errors and middleboxes.
 //! [`World::poll_frame`] hands it out at the tap that it reaches. No routing agent and no table is asked: frames for other
 //! hops are a matter of routers outside. A caller steps the world with [`World::next_due`] and [`World::run_until`].
 //!
@@ -23,14 +25,17 @@
 //!
 //! [`World`]: crate::World
 //! [`World::inject_frame`]: crate::World::inject_frame
+//! [`World::inject_frame_over`]: crate::World::inject_frame_over
 //! [`World::poll_frame`]: crate::World::poll_frame
 //! [`World::next_due`]: crate::World::next_due
 //! [`World::run_until`]: crate::World::run_until
 
 mod address_table;
+mod host_interfaces;
 mod passing;
 mod taps;
 
+pub use host_interfaces::HostInterface;
 pub(crate) use taps::Taps;
 
 use crate::drops::DropCounts;
@@ -47,6 +52,15 @@ const MAX_MSDU_LEN: usize = 2304;
 /// at most 2296.
 pub const MAX_FRAME_LEN: usize = HEADER_LEN + MAX_MSDU_LEN - LLC_SNAP_LEN;
 
+/// Medium that joins a node to its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Medium {
+    /// The radios of the node.
+    Radio,
+    /// The wires to this neighbour.
+    Wire(NodeId),
+}
+
 /// A frame that leaves the world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EgressFrame {
@@ -54,6 +68,8 @@ pub struct EgressFrame {
     pub at: Instant,
     /// The node that it reached.
     pub node: NodeId,
+    /// The medium by which it came.
+    pub medium: Medium,
     /// The frame, from its destination address on: as it came in, but for the ECN field that a queue has set.
     pub frame: Bytes,
 }

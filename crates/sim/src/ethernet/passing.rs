@@ -2,7 +2,7 @@
 
 use super::address_table::Place;
 use super::taps::Destination;
-use super::{EgressFrame, FrameError, MAX_FRAME_LEN, TapCounts};
+use super::{EgressFrame, FrameError, MAX_FRAME_LEN, Medium, TapCounts};
 use crate::engine::Engine;
 use crate::fingerprint::ObservedEvent;
 use crate::ids::{Interface, Port};
@@ -18,11 +18,28 @@ use hopline_wire::ip::Ecn;
 use hopline_wire::ipv4::{Header, Protocol};
 use std::net::Ipv4Addr;
 
+impl Medium {
+    /// Returns the medium of an interface, if neighbours are beyond it.
+    fn of(interface: Interface) -> Option<Self> {
+        match interface {
+            Interface::Radio(_) => Some(Self::Radio),
+            Interface::Wire { neighbour, .. } => Some(Self::Wire(neighbour)),
+            Interface::Tap | Interface::Tunnel => None,
+        }
+    }
+}
+
 /// Protocol of the header that traces show for a frame: reserved (RFC 5237).
 const NO_PROTOCOL: Protocol = Protocol::Other(255);
 
 impl<T: Tracer> Engine<T> {
-    pub(crate) fn inject_frame(&mut self, node: NodeId, bytes: &Bytes) -> Result<(), FrameError> {
+    /// `over`: the only medium that it may use, if there is one.
+    pub(crate) fn inject_frame(
+        &mut self,
+        node: NodeId,
+        over: Option<Medium>,
+        bytes: &Bytes,
+    ) -> Result<(), FrameError> {
         let now = self.kernel.now;
         let [source, destination] = [6, 0].map(|at| address(bytes, at));
         let (from, owner) = (self.owner_of(source), self.owner_of(destination));
@@ -47,7 +64,7 @@ impl<T: Tracer> Engine<T> {
         }
         if to != Destination::Local {
             tap.counts.accepted += 1;
-            self.send_frame(node, frame, to);
+            self.send_frame(node, over, frame, to);
         }
         Ok(())
     }
@@ -64,7 +81,8 @@ impl<T: Tracer> Engine<T> {
     }
 
     /// Handles a frame that has come to a node from a neighbour. The caller's hold on it ends.
-    pub(crate) fn receive_frame(&mut self, node: NodeId, handle: Handle, from: NodeId) {
+    pub(crate) fn receive_frame(&mut self, node: NodeId, port: Port, handle: Handle, from: NodeId) {
+        let Some(medium) = Medium::of(port.interface) else { return };
         let packet = self.kernel.packets.get(handle);
         let Body::Ethernet(tap_frame) = &packet.body else { return };
         let (source, is_group) = (tap_frame.frame.source(), tap_frame.frame.destination().is_group());
@@ -83,12 +101,12 @@ impl<T: Tracer> Engine<T> {
         if let (ArrivalState::First, Some(tap)) = (arrival, self.taps.get_mut(origin)) {
             tap.counts.delivered += 1;
         }
-        self.taps.emit(EgressFrame { at: now, node, frame: bytes });
+        self.taps.emit(EgressFrame { at: now, node, medium, frame: bytes });
         self.kernel.packets.release(handle);
     }
 
     /// Sends a frame of the tap of `node` to a neighbour, or to all.
-    fn send_frame(&mut self, node: NodeId, frame: Frame, to: Destination) {
+    fn send_frame(&mut self, node: NodeId, over: Option<Medium>, frame: Frame, to: Destination) {
         let len_bytes = frame.payload().len() as u32;
         let group = frame.destination();
         let (src, dst) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
@@ -99,15 +117,21 @@ impl<T: Tracer> Engine<T> {
         let handle = self.kernel.packets.insert(packet);
         self.kernel.trace(node, |packets| TraceEvent::Originated(packets.view(handle)));
         match to {
-            Destination::Node(neighbour) => self.send_frame_to(node, handle, neighbour),
-            Destination::Group => self.send_frame_to_all(node, handle, group),
-            Destination::Unknown => self.send_frame_to_all(node, handle, MacAddr::BROADCAST),
+            Destination::Node(neighbour) => self.send_frame_to(node, over, handle, neighbour),
+            Destination::Group => self.send_frame_to_all(node, over, handle, group),
+            Destination::Unknown => self.send_frame_to_all(node, over, handle, MacAddr::BROADCAST),
             Destination::Local => unreachable!("it is not sent"),
         }
     }
 
-    fn send_frame_to(&mut self, node: NodeId, handle: Handle, neighbour: NodeId) {
-        match self.interface_towards(node, neighbour) {
+    fn send_frame_to(&mut self, node: NodeId, over: Option<Medium>, handle: Handle, neighbour: NodeId) {
+        let towards = match over {
+            None => self.interface_towards(node, neighbour),
+            Some(Medium::Radio) => self.radio_towards(node, neighbour),
+            Some(Medium::Wire(end)) if end == neighbour => self.interface_towards(node, neighbour),
+            Some(Medium::Wire(_)) => None,
+        };
+        match towards {
             // A tunnel is for packets of mobile hosts.
             Some((port, to)) if port != Port::TUNNEL => {
                 let seats = self.nodes[node.index()].middleboxes.len();
@@ -118,12 +142,12 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// Sends a frame over all interfaces of `node`.
-    fn send_frame_to_all(&mut self, node: NodeId, handle: Handle, to: MacAddr) {
+    /// Sends a frame over all interfaces of `node`, or over those of one medium.
+    fn send_frame_to_all(&mut self, node: NodeId, over: Option<Medium>, handle: Handle, to: MacAddr) {
         let seats = self.nodes[node.index()].middleboxes.len();
         for at in 0..self.nodes[node.index()].interfaces.len() {
             let interface = self.nodes[node.index()].interfaces[at];
-            if let Interface::Radio(_) | Interface::Wire { .. } = interface {
+            if Medium::of(interface).is_some_and(|medium| over.is_none_or(|over| over == medium)) {
                 self.kernel.packets.retain(handle);
                 let port = Port { link: LinkId(at as u32), interface };
                 let queued = QueuedPacket { handle, to, class: Class::Data };

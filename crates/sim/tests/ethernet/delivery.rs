@@ -7,7 +7,7 @@ use hopline_core::{Duration, Instant, NodeId, Purpose, RandomStream};
 use hopline_queue::{RedConfig, SignalAction};
 use hopline_sim::spec::Discipline;
 use hopline_sim::trace::PcapTracer;
-use hopline_sim::{EgressFrame, NoTrace, TapCounts, World, simulate};
+use hopline_sim::{EgressFrame, HostInterface, Medium, NoTrace, TapCounts, World, simulate};
 use hopline_wire::arp::{self, Message, Operation};
 use hopline_wire::dot11::MacAddr;
 use hopline_wire::ethernet::{self, Frame};
@@ -55,7 +55,7 @@ fn a_unicast_frame_takes_the_airtime_of_its_bytes() {
         let sent = experiment(tap(0), tap(1), payload);
         talk.inject(1000, 0, &sent);
         talk.run_until(1100);
-        let [EgressFrame { at: left, node: NodeId(1), frame }] = talk.left.as_slice() else {
+        let [EgressFrame { at: left, node: NodeId(1), frame, .. }] = talk.left.as_slice() else {
             panic!("{:?}", talk.left)
         };
         let took = 1e6 * (*left - at(1.0)).as_secs_f64();
@@ -146,6 +146,59 @@ fn frames_cross_a_wire_and_a_radio_beside_it() {
     talk.inject(300, 0, &experiment(tap(0), tap(2), 125));
     assert_eq!(talk.left_at(400), [] as [u32; 0], "frames for other hops are a matter of routers outside");
     assert_eq!(talk.world.tap_counts(NodeId(0)).dropped.unresolved, 1);
+}
+
+#[test]
+fn frames_of_one_medium_do_not_cross_the_other() {
+    // A station between a radio and a wire, with a second wire.
+    let wire = |to| link(1, to, 10_000_000, Duration::from_millis(1), 10);
+    let spec = row(2).wired_node().wired_node().link(wire(2)).link(wire(3)).ethernet_taps(0..4);
+    let mut talk = Dialogue::new(&spec);
+    let mut over = |at_ms, medium, to| {
+        talk.run_until(at_ms);
+        let frame = experiment(tap(1), to, 125);
+        talk.world.inject_frame_over(NodeId(1), medium, &frame).expect("a good frame");
+        talk.left_at(at_ms + 50)
+    };
+    assert_eq!(over(100, Medium::Radio, MacAddr::BROADCAST), [0]);
+    assert_eq!(over(200, Medium::Wire(NodeId(2)), MacAddr::BROADCAST), [2]);
+    assert_eq!(over(300, Medium::Wire(NodeId(3)), tap(3)), [3]);
+    assert_eq!(over(400, Medium::Radio, tap(0)), [0]);
+    let nowhere: [u32; 0] = [];
+    assert_eq!(over(500, Medium::Wire(NodeId(3)), tap(2)), nowhere);
+    assert_eq!(over(600, Medium::Wire(NodeId(2)), tap(0)), nowhere);
+    assert_eq!(over(700, Medium::Radio, tap(2)), nowhere);
+    assert_eq!(talk.world.tap_counts(NodeId(1)).dropped.unresolved, 3);
+}
+
+#[test]
+fn a_frame_leaves_with_the_medium_by_which_it_came() {
+    let spec = row(2).wired_node().link(link(1, 2, 10_000_000, Duration::from_millis(1), 10));
+    let mut talk = Dialogue::new(&spec.ethernet_taps(0..3));
+    talk.inject(100, 0, &experiment(tap(0), tap(1), 125));
+    talk.inject(200, 2, &experiment(tap(2), tap(1), 125));
+    talk.run_until(300);
+    let media: Vec<_> = talk.left.iter().map(|left| (left.node, left.medium)).collect();
+    assert_eq!(media, [(NodeId(1), Medium::Radio), (NodeId(1), Medium::Wire(NodeId(2)))]);
+}
+
+#[test]
+fn a_host_has_an_interface_for_its_radios_and_one_for_each_wire_to_a_host() {
+    let wire = |to| link(1, to, 10_000_000, Duration::from_millis(1), 10);
+    let spec = row(2).wired_node().wired_node().link(wire(2)).link(wire(3)).link(wire(2));
+    let at = |node, hosts: &[u32]| {
+        let spec =
+            spec.clone().change(|spec| spec.ethernet_taps = hosts.iter().copied().map(NodeId).collect());
+        let pair = |interface: HostInterface| (interface.name, interface.medium);
+        HostInterface::at(&spec, NodeId(node)).into_iter().map(pair).collect::<Vec<_>>()
+    };
+    let wire = |name: &str, to| (name.to_owned(), Some(Medium::Wire(NodeId(to))));
+    let [alone, radio] = [None, Some(Medium::Radio)].map(|medium| ("air0".to_owned(), medium));
+    assert_eq!(at(1, &[0, 1, 2, 3]), [radio.clone(), wire("wire0", 2), wire("wire1", 3)]);
+    assert_eq!(at(1, &[0, 1, 3]), [radio, wire("wire0", 3)]);
+    assert_eq!(at(1, &[0, 1]), [alone.clone()], "no wire leads to a host");
+    assert_eq!(at(0, &[0, 1, 2, 3]), [alone.clone()], "radios alone");
+    assert_eq!(at(2, &[0, 1, 2, 3]), [alone], "wires alone");
 }
 
 #[test]
