@@ -122,6 +122,7 @@ impl Failure {
                 print_error_line(&format!("{:?}", Rendered(&Problem::new(error.to_string()))));
                 match error {
                     OutputError::Exists { .. }
+                    | OutputError::InUse { .. }
                     | OutputError::Foreign { .. }
                     | OutputError::WrongKind { .. } => ExitCode::from(WRONG_INPUT),
                     OutputError::Io { .. } => ExitCode::from(FAILED),

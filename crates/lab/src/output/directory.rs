@@ -61,15 +61,18 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// If it exists and may not be replaced, or its folder can neither be made nor written.
+    /// If it exists and may not be replaced, another process prepares it, or its folder can neither be made nor written.
     pub fn create(target: &Path, existing: Existing) -> Result<Self, OutputError> {
         // A target such as `results/` or `.` has no name to put a draft beside.
         let target = target.components().collect::<PathBuf>();
         check(&target, existing)?;
         let parent = folder_of(&target);
         let folders = Folders::make(parent)?;
-        let draft = LockedFolder::create_in(parent, DRAFT);
-        let draft = draft.map_err(|error| OutputError::at(&target)(without_draft(error)))?;
+        let name = target.file_name().unwrap_or(target.as_os_str());
+        let draft = LockedFolder::create_for(parent, DRAFT, name).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => OutputError::InUse { target: target.clone() },
+            _ => OutputError::at(&target)(without_draft(error)),
+        })?;
         Ok(Self { target, existing, draft, folders })
     }
 

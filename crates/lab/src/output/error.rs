@@ -21,6 +21,11 @@ pub enum OutputError {
         /// The directory.
         target: PathBuf,
     },
+    /// Another process is writing the target.
+    InUse {
+        /// The directory.
+        target: PathBuf,
+    },
     /// The target does not look like results, so it is not replaced even on request.
     Foreign {
         /// The directory.
@@ -52,6 +57,13 @@ impl fmt::Display for OutputError {
                     f,
                     "{} exists and is not overwritten; choose another name, or add --force",
                     target.display()
+                )
+            }
+            Self::InUse { target } => {
+                let target = target.display();
+                write!(
+                    f,
+                    "another process is writing {target}; choose another name, or wait until it has ended"
                 )
             }
             Self::Foreign { target, why } => {

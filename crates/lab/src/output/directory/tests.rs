@@ -38,6 +38,25 @@ fn an_abandoned_directory_leaves_nothing() {
 
 #[cfg(unix)]
 #[test]
+fn a_directory_that_another_process_is_writing_is_refused_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    let first = Directory::create(&target, Existing::Refuse).unwrap();
+    first.write("text", |f| f.write_all(b"hello")).unwrap();
+    let before = names(folder.path());
+    for existing in [Existing::Refuse, Existing::Replace] {
+        let refused = Directory::create(&folder.path().join("./out/"), existing).unwrap_err();
+        assert!(matches!(refused, OutputError::InUse { .. }), "{refused}");
+        assert_eq!(names(folder.path()), before, "nothing was touched");
+    }
+    write(&folder.path().join("other"), Existing::Refuse, "").unwrap();
+    first.finish().unwrap();
+    assert_eq!(fs::read_to_string(target.join("text")).unwrap(), "hello");
+    assert_eq!(names(folder.path()), ["other", "out"]);
+}
+
+#[cfg(unix)]
+#[test]
 fn drafts_of_killed_processes_are_removed_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let in_use = Directory::create(&folder.path().join("a"), Existing::Refuse).unwrap();
