@@ -39,6 +39,14 @@ fn node(name: &str, x_m: i32, y_m: i32) -> String {
     format!("[[node]]\nname = \"{name}\"\nx_m = {x_m}\ny_m = {y_m}\n")
 }
 
+/// Returns the waypoints of a node at (`x_m`, 0) that leaves for a place and returns, at each of these pairs of times in
+/// seconds.
+fn walks(x_m: i32, place: (i32, i32), times: impl IntoIterator<Item = (f64, f64)>) -> String {
+    let leg = |at_s, (x_m, y_m)| format!("{{ at_s = {at_s}, x_m = {x_m}, y_m = {y_m}, speed_mps = 1000 }}, ");
+    let walk = |(leaves, returns)| leg(leaves, place) + &leg(returns, (x_m, 0));
+    format!("waypoints = [{}]\n", times.into_iter().map(walk).collect::<String>())
+}
+
 /// Plays the role and ends the process, if this is the copy of the program that a test starts at a node.
 pub(crate) fn play_role() {
     match std::env::var(ROLE).as_deref() {
@@ -60,6 +68,8 @@ pub(crate) fn tests() -> Vec<Test> {
         the_exit_code_of_the_command_is_returned,
         a_late_emulation_is_invalid_and_fails_unless_best_effort,
         two_emulations_run_at_once,
+        results_that_another_emulation_is_writing_are_refused_at_the_start,
+        the_limit_of_open_files_is_raised_or_named,
         an_unknown_node_or_program_is_named,
         a_missing_command_leaves_nothing,
         no_process_outlives_a_killed_emulation,
@@ -271,8 +281,7 @@ fn a_node_that_walks_away_is_out_of_reach_until_it_is_back() {
         "duration_s = 20\nradio.preset = \"ns2-wavelan\"\n",
         &node("station", 0, 0),
         &node("walker", 100, 0),
-        "waypoints = [{ at_s = 3, x_m = 500, y_m = 0, speed_mps = 400 }, \
-         { at_s = 6, x_m = 100, y_m = 0, speed_mps = 400 }]\n",
+        &walks(100, (500, 0), [(3.0, 6.0)]),
     ]
     .concat();
     let script = "answer walker; ask station $HOPLINE_WALKER; \
@@ -330,6 +339,54 @@ fn two_emulations_run_at_once() {
     // The first one goes on once its input ends.
     let first = first.wait_with_output().unwrap();
     assert_eq!(stdout(&first), "ready\n10.0.0.4\n");
+}
+
+fn results_that_another_emulation_is_writing_are_refused_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results");
+    let options = ["--best-effort", "-o", results.to_str().unwrap()];
+    let first = emulate(CHAIN, &options, "echo ready; read line")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut first = first.unwrap();
+    let mut ready = [0; 6];
+    first.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+    let entries =
+        || fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    let before = entries();
+    for force in [&[][..], &["--force"]] {
+        let second = emulate(CHAIN, &[&options[..], force].concat(), "echo runs").output().unwrap();
+        let said = stderr(&second).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!((second.status.code(), stdout(&second).as_str()), (Some(2), ""), "{said}");
+        assert!(said.contains("another process is writing"), "{said}");
+        assert_eq!(entries(), before, "nothing was touched");
+    }
+    // The script goes on once its input ends; `read` fails then.
+    assert_eq!(first.wait_with_output().unwrap().status.code(), Some(1));
+    assert!(results.join("manifest.json").is_file());
+}
+
+fn the_limit_of_open_files_is_raised_or_named() {
+    let file = file(&CHAIN.replace("count = 4", "count = 40"));
+    let limited = |which: &str| {
+        let script = format!(
+            "ulimit -{which}n 64; exec $HOPLINE emulate $FILE --best-effort -- hopline exec n39 -- echo entered"
+        );
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).env("FILE", &file).env("HOPLINE", env!("CARGO_BIN_EXE_hopline"));
+        shell.env("NO_COLOR", "1").output().unwrap()
+    };
+    assert_eq!(printed(&limited("S")), "entered\n");
+    let output = limited("");
+    let said = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{said}");
+    assert!(
+        said.contains("40 nodes, 0 links and 0 programs take 144 open files, and this process may have 64"),
+        "{said}"
+    );
+    assert!(said.contains("LimitNOFILE=144"), "{said}");
 }
 
 fn an_unknown_node_or_program_is_named() {

@@ -1,6 +1,6 @@
 //! Programs of other projects at the nodes of an emulation: from Debian's packages, unchanged.
 
-use super::{CHAIN, emulate, node, printed, stderr};
+use super::{CHAIN, emulate, node, printed, stderr, walks};
 use hopline_harness::{Need, Test, tests};
 use hopline_testkit::namespace::LINK;
 use serde_json::Value;
@@ -31,30 +31,26 @@ spacing_m = 200
 
 /// Returns nodes from `a` over `walker` and `c` to `d`. The walker leaves again and again, as a busy machine may begin late.
 fn walking_relay() -> String {
-    let walk = (0..5).map(|walk| {
-        let (leaves, returns) = (3 + 6 * walk, 5 + 6 * walk);
-        format!(
-            "{{ at_s = {leaves}, x_m = 200, y_m = -600, speed_mps = 1000 }}, \
-             {{ at_s = {returns}, x_m = 200, y_m = 0, speed_mps = 1000 }}, "
-        )
-    });
+    let times = (0..5).map(|walk| (f64::from(3 + 6 * walk), f64::from(5 + 6 * walk)));
     [
         "duration_s = 60\nradio.preset = \"ns2-wavelan\"\n",
         &node("a", 0, 0),
         &node("walker", 200, 0),
-        &format!("waypoints = [{}]\n", walk.collect::<String>()),
+        &walks(200, (200, -600), times),
         &node("c", 400, 0),
         &node("d", 600, 0),
     ]
     .concat()
 }
 
-/// Returns a mobile host that loses frames of its base station, which has no ACKs.
+/// Returns a server, a base station at a wire, and a mobile host that loses frames of the base station, which has no ACKs.
 fn lossy_radio() -> String {
     [
         "duration_s = 60\nradio.preset = \"dot11b\"\nmac.ack_policy = \"no-ack\"\n",
         &node("base", 0, 0),
         &node("mobile", 100, 0),
+        &node("server", 0, 0),
+        "interface = \"wired\"\n[[link]]\na = \"server\"\nb = \"base\"\nrate_mbps = 100\ndelay_ms = 5\n",
         "[[radio.loss]]\nfrom = \"base\"\nto = \"mobile\"\nmodel = \"packet\"\npacket_loss = 0.05\n",
     ]
     .concat()
@@ -100,12 +96,12 @@ pub(super) fn tests() -> Vec<Test> {
     let gateway = tests!([LINK, Need::Program("curl"), Need::Program("python3")];
         a_pair_of_gateways_carries_a_download,
     );
-    let snoop = tests!([
+    let at_a_station = tests!([
             LINK,
-            Need::Program("curl"), Need::Program("python3"), Need::Program("ip"),
-            Need::Program("iptables"), Need::Program("nft"), Need::Program("unshare"),
+            Need::Program("curl"), Need::Program("python3"), Need::Program("iptables"), Need::Program("nft"),
         ];
         snoop_at_a_base_station_repairs_losses_of_its_radio,
+        a_gateway_at_a_base_station_diverts_connections_that_come_by_its_wire,
     );
     let own = tests!([LINK]; a_file_is_sent_and_received_over_three_hops);
     let quic = tests!([
@@ -115,8 +111,8 @@ pub(super) fn tests() -> Vec<Test> {
         ];
         the_sim_of_quic_interop_joins_its_two_networks,
     );
-    let programs = [ping, iperf3, mesh, curl, mosquitto, zenoh, babeld, wireguard, gateway, snoop, own, quic];
-    programs.into_iter().flatten().collect()
+    let programs = [ping, iperf3, mesh, curl, mosquitto, zenoh, babeld, wireguard, gateway, own, quic];
+    programs.into_iter().flatten().chain(at_a_station).collect()
 }
 
 /// Requirement of zenoh for Python.
@@ -219,8 +215,7 @@ fn zenoh_messages_arrive_although_the_robot_leaves_for_a_while() {
         "duration_s = 60\nradio.preset = \"dot11b\"\n",
         &node("station", 0, 0),
         &node("robot", 100, 0),
-        "waypoints = [{ at_s = 2, x_m = 900, y_m = 0, speed_mps = 1000 }, \
-         { at_s = 3.5, x_m = 100, y_m = 0, speed_mps = 1000 }]\n",
+        &walks(100, (900, 0), [(2.0, 3.5)]),
         "[[radio.loss]]\nfrom = \"robot\"\nto = \"station\"\nboth_ways = true\nmodel = \"packet\"\npacket_loss = 0.1\n",
     ]
     .concat();
@@ -311,28 +306,46 @@ fn a_pair_of_gateways_carries_a_download() {
 }
 
 fn snoop_at_a_base_station_repairs_losses_of_its_radio() {
-    // The server is behind a cable at the base station: Snoop has to tell both sides apart by their interfaces.
     let output = run(
         &lossy_radio(),
         &[],
         "head -c 500000 /dev/urandom > file
-         hopline exec base -- unshare --net sh -c 'touch there; until ip link set eth0 up; do sleep 0.1; done
-             ip address add 192.168.7.1/24 dev eth0; ip route add default via 192.168.7.254
-             exec python3 -m http.server 80' > /dev/null 2>&1 & server=$!
-         until_ok test -e there
-         at base ip link add lan0 type veth peer name eth0 netns $server
-         at base ip address add 192.168.7.254/24 dev lan0; at base ip link set lan0 up
-         at mobile ip route add 192.168.7.0/24 via $HOPLINE_BASE
+         at server python3 -m http.server 80 > /dev/null 2>&1 &
          printf '%s\\n' \"state_dir = '$dir/state'\" '[[proxy]]' 'kind = \"snoop\"' 'interface = \"air0\"' > snoop.toml
          at base hopline proxy run snoop.toml 2> /dev/null &
          running() { at base hopline proxy status snoop.toml | grep running; }
          until_ok running
-         until_ok at mobile curl --silent --fail --max-time 20 --output copy http://192.168.7.1/file
+         until_ok at mobile curl --silent --fail --max-time 20 --output copy http://$HOPLINE_SERVER/file
          cmp file copy
          repaired() { at base hopline proxy status snoop.toml | grep 'local_retransmissions  *[1-9]'; }
-         until_ok repaired; echo repaired",
+         until_ok repaired
+         at base hopline proxy status snoop.toml | grep -o 'one_sided_packets.*' | tr -s ' '",
     );
-    assert_eq!(output, "repaired\n");
+    assert_eq!(output, "one_sided_packets 0\n");
+}
+
+fn a_gateway_at_a_base_station_diverts_connections_that_come_by_its_wire() {
+    let output = run(
+        &lossy_radio(),
+        &[],
+        "umask 077; head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \\n' > link.key
+         printf '%s\\n' 'name = \"entrance\"' \"state_dir = '$dir/entrance'\" '[[proxy]]' 'kind = \"gateway\"' \\
+             \"exit = '$HOPLINE_MOBILE:7172'\" 'identity = \"a\"' 'key_file = \"link.key\"' 'transport = \"tpa-wide\"' \\
+             'divert = \"wire0\"' > entrance.toml
+         printf '%s\\n' 'name = \"exit\"' \"state_dir = '$dir/exit'\" '[[proxy]]' 'kind = \"gateway-exit\"' \\
+             'peers = [\"a = link.key\"]' 'transport = \"tpa-wide\"' \"allowed = ['$HOPLINE_MOBILE 1-65535']\" > exit.toml
+         head -c 200000 /dev/urandom > file
+         at mobile python3 -m http.server 80 > /dev/null 2>&1 &
+         at mobile hopline proxy run exit.toml 2> /dev/null &
+         at base hopline proxy run entrance.toml 2> /dev/null &
+         running() { at base hopline proxy status entrance.toml | grep running; }
+         until_ok running
+         until_ok at server curl --silent --fail --max-time 20 --output copy http://$HOPLINE_MOBILE/file
+         cmp file copy
+         carried() { at base hopline proxy status entrance.toml | grep 'tpa_connections  *[1-9]'; }
+         until_ok carried; echo carried",
+    );
+    assert_eq!(output, "carried\n");
 }
 
 /// Client, sim and server with the addresses that quic-interop-runner gives them. The namespace of the script is that of sim.

@@ -10,6 +10,7 @@ use hopline_lab::Spec;
 use hopline_lab::output::check_file;
 use hopline_scenario::Program;
 use hopline_virtual_time::emulation::MAX_NODES as MAX_KERNELS;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -33,6 +34,41 @@ pub(super) fn files(files: [(&str, &Option<PathBuf>); 2]) -> Result<(), Failure>
         }
     }
     Ok(())
+}
+
+/// Descriptors of an emulation beside those of nodes and programs: files of results, the page, what other parts open for
+/// a moment.
+const RESERVED_DESCRIPTORS: usize = 64;
+/// Descriptors of a node: its namespace and its interface.
+const DESCRIPTORS_PER_NODE: usize = 2;
+/// Descriptors of a wire: an interface at each end.
+const DESCRIPTORS_PER_WIRE: usize = 2;
+/// Descriptors of a program: its output and its process.
+const DESCRIPTORS_PER_PROGRAM: usize = 4;
+
+/// Raises the limit of open files to what an emulation takes, and not further: programs inherit it.
+pub(super) fn raise_descriptor_limit(nodes: usize, wires: usize, programs: usize) -> Result<(), Problem> {
+    let wanted = DESCRIPTORS_PER_NODE * nodes
+        + DESCRIPTORS_PER_WIRE * wires
+        + DESCRIPTORS_PER_PROGRAM * programs
+        + RESERVED_DESCRIPTORS;
+    let limit = getrlimit(Resource::Nofile);
+    let is_enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= wanted as u64);
+    if is_enough(limit.current) {
+        return Ok(());
+    }
+    let raised = Rlimit { current: Some(wanted as u64), ..limit };
+    if is_enough(limit.maximum) && setrlimit(Resource::Nofile, raised).is_ok() {
+        return Ok(());
+    }
+    let maximum = limit.maximum.or(limit.current).unwrap_or_default();
+    Err(Problem::new(format!(
+        "{nodes} nodes, {wires} links and {programs} programs take {wanted} open files, and this process may have {maximum}"
+    ))
+    .help(format!(
+        "raise the hard limit before the start (LimitNOFILE={wanted} of systemd, `ulimit -n {wanted}` as root), or choose nodes \
+         with --node"
+    )))
 }
 
 /// Returns the nodes that programs can enter, those of these names or all, after a check that the network can be emulated.

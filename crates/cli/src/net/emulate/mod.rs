@@ -78,6 +78,7 @@ fn create_results(args: &Args) -> Result<Option<output::Directory>, OutputError>
 
 fn execute_in_real_time(network: Network<'_>) -> Result<ExitCode, Failure> {
     let Network { args, scenario, spec, programs, at, page } = network;
+    check::raise_descriptor_limit(at.len(), spec.links.len(), programs.len())?;
     netns::enter_user_namespace().map_err(|e| Problem::new(e.to_string()))?;
     // Only now: a process with several threads cannot enter one. Ctrl-C at a terminal also reaches the command, which gets
     // time to end.
