@@ -225,9 +225,10 @@ versus-transports: tools ## Measure transports over real links, and write docs/v
 	$(TARGET)/release/versus-transports --out $(TARGET)/versus-transports --write docs/versus-transports-tables.md
 
 .PHONY: bench-emulate
-bench-emulate: tools iperf3 programs-at-nodes ## Measure how late emulations of three networks are, and write the table into docs/emulate.md (root, two minutes)
+bench-emulate: tools iperf3 programs-at-nodes ## Measure how late emulations of three networks are, and proxies at a base station; write the tables into docs/emulate.md (root, six minutes)
 	cargo build --locked --release --package hopline-cli
 	HOPLINE=$(abspath $(TARGET))/release/hopline python3 bench/emulate/capacity.py --write docs/emulate.md
+	HOPLINE=$(abspath $(TARGET))/release/hopline python3 bench/emulate/base_station.py --write docs/emulate.md
 
 .PHONY: versus-kernel
 versus-kernel: tools programs-at-nodes ## Compare TCP of this kernel under emulation with simulated TCP, and write the table into docs/emulate.md (root, 20 minutes)
