@@ -282,17 +282,25 @@ fn a_file_is_sent_and_received_over_three_hops() {
     assert!(output.ends_with("same\n"), "{output}");
 }
 
+/// Returns the commands that write the key and the configurations of two gateways. `exit`: variable with the address of the exit;
+/// `source`: key of the entrance that says where connections come from.
+fn gateways(exit: &str, source: &str) -> String {
+    format!(
+        "umask 077; head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \\n' > link.key
+         printf '%s\\n' 'name = \"entrance\"' \"state_dir = '$dir/entrance'\" '[[proxy]]' 'kind = \"gateway\"' \\
+             \"exit = '${exit}:7172'\" 'identity = \"a\"' 'key_file = \"link.key\"' 'transport = \"tpa-wide\"' \\
+             '{source}' > entrance.toml
+         printf '%s\\n' 'name = \"exit\"' \"state_dir = '$dir/exit'\" '[[proxy]]' 'kind = \"gateway-exit\"' \\
+             'peers = [\"a = link.key\"]' 'transport = \"tpa-wide\"' \"allowed = ['${exit} 1-65535']\" > exit.toml\n"
+    )
+}
+
 fn a_pair_of_gateways_carries_a_download() {
     let output = run(
         CHAIN,
         &[],
-        "umask 077; head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \\n' > link.key
-         printf '%s\\n' 'name = \"entrance\"' \"state_dir = '$dir/entrance'\" '[[proxy]]' 'kind = \"gateway\"' \\
-             \"exit = '$HOPLINE_N3:7172'\" 'identity = \"a\"' 'key_file = \"link.key\"' 'transport = \"tpa-wide\"' \\
-             'socks = \"127.0.0.1:1080\"' > entrance.toml
-         printf '%s\\n' 'name = \"exit\"' \"state_dir = '$dir/exit'\" '[[proxy]]' 'kind = \"gateway-exit\"' \\
-             'peers = [\"a = link.key\"]' 'transport = \"tpa-wide\"' \"allowed = ['$HOPLINE_N3 1-65535']\" > exit.toml
-         head -c 50000 /dev/urandom > file
+        &(gateways("HOPLINE_N3", "socks = \"127.0.0.1:1080\"")
+            + "head -c 50000 /dev/urandom > file
          at n3 python3 -m http.server 80 > /dev/null 2>&1 &
          at n3 hopline proxy run exit.toml 2> /dev/null &
          at n0 hopline proxy run entrance.toml 2> /dev/null &
@@ -300,7 +308,7 @@ fn a_pair_of_gateways_carries_a_download() {
              http://$HOPLINE_N3/file
          cmp file copy
          carried() { at n0 hopline proxy status entrance.toml | grep 'tpa_connections  *[1-9]'; }
-         until_ok carried; echo carried",
+         until_ok carried; echo carried"),
     );
     assert_eq!(output, "carried\n");
 }
@@ -328,13 +336,8 @@ fn a_gateway_at_a_base_station_diverts_connections_that_come_by_its_wire() {
     let output = run(
         &lossy_radio(),
         &[],
-        "umask 077; head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \\n' > link.key
-         printf '%s\\n' 'name = \"entrance\"' \"state_dir = '$dir/entrance'\" '[[proxy]]' 'kind = \"gateway\"' \\
-             \"exit = '$HOPLINE_MOBILE:7172'\" 'identity = \"a\"' 'key_file = \"link.key\"' 'transport = \"tpa-wide\"' \\
-             'divert = \"wire0\"' > entrance.toml
-         printf '%s\\n' 'name = \"exit\"' \"state_dir = '$dir/exit'\" '[[proxy]]' 'kind = \"gateway-exit\"' \\
-             'peers = [\"a = link.key\"]' 'transport = \"tpa-wide\"' \"allowed = ['$HOPLINE_MOBILE 1-65535']\" > exit.toml
-         head -c 200000 /dev/urandom > file
+        &(gateways("HOPLINE_MOBILE", "divert = \"wire0\"")
+            + "head -c 200000 /dev/urandom > file
          at mobile python3 -m http.server 80 > /dev/null 2>&1 &
          at mobile hopline proxy run exit.toml 2> /dev/null &
          at base hopline proxy run entrance.toml 2> /dev/null &
@@ -343,7 +346,7 @@ fn a_gateway_at_a_base_station_diverts_connections_that_come_by_its_wire() {
          until_ok at server curl --silent --fail --max-time 20 --output copy http://$HOPLINE_MOBILE/file
          cmp file copy
          carried() { at base hopline proxy status entrance.toml | grep 'tpa_connections  *[1-9]'; }
-         until_ok carried; echo carried",
+         until_ok carried; echo carried"),
     );
     assert_eq!(output, "carried\n");
 }
