@@ -239,6 +239,7 @@ versus-kernel: tools programs-at-nodes ## Compare TCP of this kernel under emula
 versus-virtual: tools iperf3 programs-at-nodes uml ## Compare TCP of Linux in virtual time with that of this kernel and with simulated TCP, and write the tables into docs/virtual-time.md (root, two hours)
 	cargo build --locked --release --package hopline-cli
 	HOPLINE=$(abspath $(TARGET))/release/hopline python3 bench/emulate/wire.py --write docs/virtual-time.md
+	HOPLINE=$(abspath $(TARGET))/release/hopline python3 bench/emulate/base_station.py --virtual --write docs/virtual-time.md
 	HOPLINE=$(abspath $(TARGET))/release/hopline python3 bench/emulate/virtual.py --measure --write docs/virtual-time.md
 
 # PEPsal is left out where its source cannot be had or built.

@@ -36,11 +36,17 @@ pub(crate) fn tests() -> Vec<Test> {
         a_program_that_never_waits_ends_the_emulation,
         after_ctrl_c_and_after_kill_nothing_remains,
     );
+    let with_filters = tests!([
+            KERNEL,
+            Need::Program("curl"), Need::Program("python3"), Need::Program("iptables"), Need::Program("nft"),
+        ];
+        snoop_at_a_base_station_repairs_the_same_losses_twice,
+    );
     let without = tests!([];
         a_missing_kernel_and_one_of_another_version_are_refused,
         what_virtual_time_does_not_have_is_refused,
     );
-    of_kernels.into_iter().chain(without).collect()
+    of_kernels.into_iter().chain(with_filters).chain(without).collect()
 }
 
 /// A folder with a scenario, in which temporary files are made.
@@ -229,6 +235,64 @@ fn hopline_sends_and_receives_a_file_at_nodes() {
     folder.assert_clean();
 }
 
+fn snoop_at_a_base_station_repairs_the_same_losses_twice() {
+    let network = "\
+duration_s = 20
+radio.preset = \"dot11b\"
+mac.ack_policy = \"no-ack\" # a loss stays a loss
+[[node]]
+name = \"base\"
+x_m = 0
+y_m = 0
+[[node]]
+name = \"mobile\"
+x_m = 100
+y_m = 0
+[[node]]
+name = \"server\"
+interface = \"wired\"
+[[link]]
+a = \"server\"
+b = \"base\"
+rate_mbps = 100
+delay_ms = 5
+[[radio.loss]]
+from = \"base\"
+to = \"mobile\"
+model = \"packet\"
+packet_loss = 0.05
+";
+    let download = "curl --silent --fail --max-time 10 --output /tmp/copy http://server/file; cmp file /tmp/copy && echo same";
+    let scenario = [
+        network,
+        &program("server", "server", "exec python3 -m http.server 80 2> /dev/null", ""),
+        &program("snoop", "base", "exec hopline proxy run snoop.toml 2> /dev/null", ""),
+        &program("download", "mobile", download, "start_s = 4"),
+        &program("counters", "base", "hopline proxy status snoop.toml", "start_s = 16"),
+    ];
+    let folder = Folder::new(&scenario.concat());
+    let snoop = "state_dir = \"/tmp/state\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"air0\"\n";
+    fs::write(folder.path("snoop.toml"), snoop).unwrap();
+    fs::write(folder.path("file"), (0..500_000).map(|n: u32| (n / 7) as u8).collect::<Vec<_>>()).unwrap();
+    for name in ["one", "other"] {
+        let ended = folder.run(&["-o", name, "--pcap"]);
+        assert_eq!(ended.status.code(), Some(0), "{}", stderr(&ended));
+    }
+    let read = |name: &str| fs::read(folder.path(name)).unwrap();
+    assert_eq!(String::from_utf8(read("one/download.stdout")).unwrap(), "same\n");
+    let counters = String::from_utf8(read("one/counters.stdout")).unwrap();
+    let count = |name: &str| -> u64 {
+        let line = counters.lines().find(|line| line.trim_start().starts_with(name)).expect(&counters);
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    };
+    assert!(count("local_retransmissions") > 0, "{counters}");
+    assert_eq!(count("one_sided_packets"), 0, "{counters}");
+    for name in ["run.pcapng", "flows.csv", "counters.stdout"] {
+        assert!(read(&format!("one/{name}")) == read(&format!("other/{name}")), "{name}");
+    }
+    folder.assert_clean();
+}
+
 fn a_program_that_never_waits_ends_the_emulation() {
     let folder = Folder::new(&[PAIR, &program("spin", "n1", "while :; do :; done", "start_s = 1")].concat());
     let ended = folder.run(&["--patience", "5"]);
@@ -266,13 +330,17 @@ fn a_missing_kernel_and_one_of_another_version_are_refused() {
     };
     let said = refused();
     assert!(said.contains("there is no user-mode Linux kernel at kernel/linux"), "{said}");
-    assert!(said.contains("`make uml` in hopline's source folder builds the kernel"), "{said}");
+    assert!(said.contains("`make uml` in hopline's source folder builds it once"), "{said}");
     fs::create_dir(folder.path("kernel")).unwrap();
-    fs::write(folder.path("kernel/linux"), "#!/bin/sh\necho 6.12.1\n").unwrap();
+    fs::write(folder.path("kernel/linux"), "#!/bin/sh\necho 6.12.1-hopline.2\n").unwrap();
     fs::set_permissions(folder.path("kernel/linux"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(folder.path("kernel/entropy.so"), "").unwrap();
     let said = refused();
-    assert!(said.contains("its version is `6.12.1`, which does not end in -hopline."), "{said}");
+    assert!(said.contains("kernel/linux is a kernel of version `6.12.1-hopline.2`, and"), "{said}");
+    assert!(
+        said.contains("needs one that ends in `-hopline.3`: run `make uml` in hopline's source folder"),
+        "{said}"
+    );
 }
 
 fn what_virtual_time_does_not_have_is_refused() {

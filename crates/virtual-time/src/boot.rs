@@ -45,7 +45,7 @@ fn boot_one(host: &mut Host, patience: Patience<'_>) -> Result<(), Error> {
     loop {
         match host.follow(now, patience)? {
             Step::Ended => return Ok(()),
-            Step::Transmits(_) => return Err(Error::EarlyFrame { node: host.name.clone() }),
+            Step::Transmits(..) => return Err(Error::EarlyFrame { node: host.name.clone() }),
             Step::Waits => {}
         }
         let Some(time) = host.request().filter(|&time| time < PREPARED) else { return Ok(()) };

@@ -5,12 +5,14 @@ use crate::boot::boot;
 use crate::channel::Channel;
 use crate::error::Error;
 use crate::guest::init::folder_between;
-use crate::guest::plan::{PLAN_FILE, Plan, PlannedProgram, STOP_FILE, end_file, output_file};
+use crate::guest::plan::{
+    PLAN_FILE, Plan, PlannedInterface, PlannedProgram, STOP_FILE, end_file, output_file,
+};
 use crate::host::{Host, Patience, Step};
-use crate::kernel::{KernelImage, Machine};
+use crate::kernel::{KernelImage, Machine, socket};
 use crate::report::{HostReport, ProgramReport, Report};
 use hopline_core::{Instant, NodeId};
-use hopline_sim::{EgressFrame, Spec, Tracer, World};
+use hopline_sim::{EgressFrame, HostInterface, Medium, Spec, Tracer, World};
 use hopline_wire::dot11::MacAddr;
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,6 +25,8 @@ use std::time::Duration;
 pub const MAX_NODES: usize = 200;
 /// Prefix of the network of all nodes: those that a radio reaches answer ARP requests.
 const PREFIX: u8 = 8;
+/// Prefix of the same address at the interface of a wire, which reaches one node.
+const WIRE_PREFIX: u8 = 32;
 /// Virtual time after the end in which hosts stop their programs and switch themselves off.
 const SHUTDOWN: hopline_core::Duration = hopline_core::Duration::from_secs(60);
 
@@ -208,12 +212,16 @@ impl<T: Tracer> Emulation<'_, T> {
             match self.hosts[index].follow(self.now, self.patience)? {
                 Step::Waits => return self.hosts[index].deliver_backlog(self.now, self.patience),
                 Step::Ended => return Ok(()),
-                Step::Transmits(time) => {
+                Step::Transmits(port, time) => {
                     self.now = time;
                     self.world.run_until(time);
-                    while let Some(frame) = self.hosts[index].take_frame()? {
+                    let (node, medium) = (self.hosts[index].node, self.hosts[index].medium(port));
+                    while let Some(frame) = self.hosts[index].take_frame(port)? {
                         // What is refused is counted.
-                        let _ = self.world.inject_frame(self.hosts[index].node, &frame);
+                        let _ = match medium {
+                            None => self.world.inject_frame(node, &frame),
+                            Some(medium) => self.world.inject_frame_over(node, medium, &frame),
+                        };
                     }
                     let free = self.free_until(index);
                     self.hosts[index].finish_transmission(self.now, free, self.patience)?;
@@ -230,10 +238,10 @@ impl<T: Tracer> Emulation<'_, T> {
 
     /// Hands out the frames that have arrived. All hosts wait.
     fn deliver(&mut self) -> Result<(), Error> {
-        while let Some(EgressFrame { node, frame, .. }) = self.world.poll_frame() {
+        while let Some(EgressFrame { node, medium, frame, .. }) = self.world.poll_frame() {
             let host = self.hosts.binary_search_by_key(&node, |host| host.node);
             let host = host.expect("a frame leaves the network at a node with a kernel");
-            self.hosts[host].deliver(self.now, frame, self.patience)?;
+            self.hosts[host].deliver(self.now, medium, frame, self.patience)?;
         }
         Ok(())
     }
@@ -259,11 +267,13 @@ fn start_hosts(spec: &Spec, settings: &Settings) -> Result<Vec<Host>, Error> {
             // A simulated node alone forwards no frames.
             (next != to && settings.nodes.contains(&next)).then(|| (to.ipv4(), next.ipv4()))
         };
+        let interfaces = HostInterface::at(spec, node);
         let plan = Plan {
             hosts_file: hosts_file.clone(),
+            interfaces: interfaces.iter().map(planned_interface).collect(),
             ..plan(node, &spec.nodes[node.index()].name, others.filter_map(via).collect(), settings)
         };
-        start_host(node, &plan, settings)
+        start_host(node, &plan, interfaces, settings)
     };
     nodes().map(start).collect()
 }
@@ -280,7 +290,7 @@ fn plan(node: NodeId, name: &str, routes: Vec<(Ipv4Addr, Ipv4Addr)>, settings: &
     Plan {
         name: name.to_owned(),
         address: node.ipv4(),
-        prefix: PREFIX,
+        interfaces: Vec::new(),
         routes,
         hosts_file: String::new(),
         folder: settings.working_directory.clone(),
@@ -293,7 +303,20 @@ fn plan(node: NodeId, name: &str, routes: Vec<(Ipv4Addr, Ipv4Addr)>, settings: &
     }
 }
 
-fn start_host(node: NodeId, plan: &Plan, settings: &Settings) -> Result<Host, Error> {
+fn planned_interface(interface: &HostInterface) -> PlannedInterface {
+    let (prefix, neighbour) = match interface.medium {
+        Some(Medium::Wire(neighbour)) => (WIRE_PREFIX, Some(neighbour.ipv4())),
+        Some(Medium::Radio) | None => (PREFIX, None),
+    };
+    PlannedInterface { name: interface.name.clone(), prefix, neighbour }
+}
+
+fn start_host(
+    node: NodeId,
+    plan: &Plan,
+    interfaces: Vec<HostInterface>,
+    settings: &Settings,
+) -> Result<Host, Error> {
     let folder = folder_of(&settings.folder, node.index());
     let preparing = || format!("preparing {}", folder.display());
     fs::create_dir(&folder).map_err(Error::system(preparing()))?;
@@ -303,11 +326,14 @@ fn start_host(node: NodeId, plan: &Plan, settings: &Settings) -> Result<Host, Er
     fs::write(folder.join(PLAN_FILE), plan_text).map_err(Error::system(preparing()))?;
     symlink(&settings.init, folder.join("init")).map_err(Error::system(preparing()))?;
     let listen = |name: &str| Channel::listen(&folder, name).map_err(Error::system(preparing()));
-    let channels = [listen("time")?, listen("net")?];
+    let time = listen("time")?;
+    let port = |(number, interface): (usize, HostInterface)| Ok((interface.medium, listen(&socket(number))?));
+    let ports = interfaces.into_iter().enumerate().map(port).collect::<Result<Vec<_>, Error>>()?;
     // A host's random numbers differ from those of others, and from those of other runs.
     let seed = settings.run << 32 | u64::from(node.0);
-    let process = settings.kernel.start(&folder, seed, settings.machine, &settings.init_arguments)?;
-    Ok(Host::new((node, &plan.name), folder, process, MacAddr::of_node(node).0, channels))
+    let process =
+        settings.kernel.start(&folder, seed, settings.machine, ports.len(), &settings.init_arguments)?;
+    Ok(Host::new((node, &plan.name), folder, process, MacAddr::of_node(node).0, time, ports))
 }
 
 fn folder_of(folder: &Path, index: usize) -> PathBuf {

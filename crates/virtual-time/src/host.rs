@@ -1,4 +1,4 @@
-//! A host: the process of a kernel, its clock and its network device.
+//! A host: the process of a kernel, its clock and its network devices.
 
 use crate::channel::Channel;
 use crate::clock::{HostClock, HostState};
@@ -10,6 +10,7 @@ use crate::vhost::device::{Interrupt, NetDevice, RECEIVE, Work};
 use crate::vhost::message::{self, HEADER_LEN, Header};
 use bytes::Bytes;
 use hopline_core::{Instant, NodeId};
+use hopline_sim::Medium;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
@@ -29,8 +30,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) enum Step {
     /// It waits for its turn or an interrupt.
     Waits,
-    /// It sends frames, at this time. [`Host::finish_transmission`] lets it go on.
-    Transmits(Instant),
+    /// It sends frames over the port of this number, at this time. [`Host::finish_transmission`] lets it go on.
+    Transmits(usize, Instant),
     /// It has been switched off.
     Ended,
 }
@@ -39,7 +40,16 @@ pub(crate) enum Step {
 #[derive(Clone, Copy)]
 enum Source {
     Time,
-    Net,
+    /// The port of this number.
+    Net(usize),
+}
+
+/// Interface of a host: the network device of its kernel.
+struct Port {
+    /// The only medium of its frames; `None`: all interfaces of the node.
+    medium: Option<Medium>,
+    device: NetDevice,
+    channel: Channel,
 }
 
 /// Waiting for a running host.
@@ -61,12 +71,11 @@ pub(crate) struct Host {
     pub(crate) clock: HostClock,
     /// Memory for its times, once it has started.
     memory: Option<SharedTime>,
-    device: NetDevice,
     time: Channel,
-    net: Channel,
+    ports: Vec<Port>,
     has_ended: bool,
-    /// Reply to the kick under way.
-    kick: Option<Vec<u8>>,
+    /// Port of the kick under way, and the reply to it.
+    kick: Option<(usize, Vec<u8>)>,
 }
 
 impl Host {
@@ -76,8 +85,10 @@ impl Host {
         folder: PathBuf,
         process: Child,
         mac: [u8; 6],
-        [time, net]: [Channel; 2],
+        time: Channel,
+        media: Vec<(Option<Medium>, Channel)>,
     ) -> Self {
+        let port = |(medium, channel)| Port { medium, device: NetDevice::new(mac), channel };
         Self {
             node,
             name: name.to_owned(),
@@ -85,9 +96,8 @@ impl Host {
             process,
             clock: HostClock::default(),
             memory: None,
-            device: NetDevice::new(mac),
             time,
-            net,
+            ports: media.into_iter().map(port).collect(),
             has_ended: false,
             kick: None,
         }
@@ -103,8 +113,13 @@ impl Host {
     }
 
     /// Frames that were dropped since the kernel had no buffers.
-    pub(crate) const fn overflow(&self) -> u64 {
-        self.device.overflow()
+    pub(crate) fn overflow(&self) -> u64 {
+        self.ports.iter().map(|port| port.device.overflow()).sum()
+    }
+
+    /// Returns the only medium of a port; `None`: all interfaces of the node.
+    pub(crate) fn medium(&self, port: usize) -> Option<Medium> {
+        self.ports[port].medium
     }
 
     /// Lets the host run from `now` on, freely up to `free_until`.
@@ -130,19 +145,20 @@ impl Host {
                         return Ok(Step::Waits);
                     }
                 }
-                Some(Source::Net) => {
-                    if let Work::Transmit = self.handle_net()? {
+                Some(Source::Net(port)) => {
+                    if let Work::Transmit = self.handle_net(port)? {
                         self.note_reached()?;
-                        return Ok(Step::Transmits(self.clock.reached()));
+                        return Ok(Step::Transmits(port, self.clock.reached()));
                     }
                 }
             }
         }
     }
 
-    /// Takes the next frame that the host sends.
-    pub(crate) fn take_frame(&mut self) -> Result<Option<Bytes>, Error> {
-        self.device.take_frame().map_err(|source| Error::Device { node: self.name.clone(), source })
+    /// Takes the next frame that the host sends over a port.
+    pub(crate) fn take_frame(&mut self, port: usize) -> Result<Option<Bytes>, Error> {
+        let frame = self.ports[port].device.take_frame();
+        frame.map_err(|source| Error::Device { node: self.name.clone(), source })
     }
 
     /// Takes back free time beyond `free_until`, and lets the host go on after it has sent frames.
@@ -164,49 +180,57 @@ impl Host {
             memory.set_free_until(self.clock.free_until()).map_err(|e| self.failure(e))?;
         }
         match self.kick.take() {
-            Some(reply) => self.net.send(&reply).map_err(|e| self.failure(e)),
+            Some((port, reply)) => self.ports[port].channel.send(&reply).map_err(|e| self.failure(e)),
             None => Ok(()),
         }
     }
 
-    /// Hands a frame to the waiting host.
+    /// Hands a frame that came by a medium to the waiting host.
     pub(crate) fn deliver(
         &mut self,
         now: Instant,
+        medium: Medium,
         frame: Bytes,
         patience: Patience<'_>,
     ) -> Result<(), Error> {
-        if self.has_ended || self.device.requests().is_none() {
+        let is_of = |port: &Port| port.medium.is_none_or(|only| only == medium);
+        let Some(index) = self.ports.iter().position(is_of) else { return Ok(()) };
+        let device = &mut self.ports[index].device;
+        if self.has_ended || device.requests().is_none() {
             return Ok(());
         }
-        let interrupt = self.device.deliver(frame);
-        self.interrupt(now, interrupt, patience)
+        let interrupt = device.deliver(frame);
+        self.interrupt(now, index, interrupt, patience)
     }
 
     /// Tries again to hand over frames for which a waiting host had no buffers.
     pub(crate) fn deliver_backlog(&mut self, now: Instant, patience: Patience<'_>) -> Result<(), Error> {
-        if self.has_ended || !self.device.has_backlog() {
-            return Ok(());
+        for index in 0..self.ports.len() {
+            let device = &mut self.ports[index].device;
+            if !self.has_ended && device.has_backlog() {
+                let interrupt = device.deliver_backlog();
+                self.interrupt(now, index, interrupt, patience)?;
+            }
         }
-        let interrupt = self.device.deliver_backlog();
-        self.interrupt(now, interrupt, patience)
+        Ok(())
     }
 
     fn interrupt(
         &mut self,
         now: Instant,
+        port: usize,
         interrupt: Result<Interrupt, crate::vhost::device::DeviceError>,
         patience: Patience<'_>,
     ) -> Result<(), Error> {
         match interrupt.map_err(|source| Error::Device { node: self.name.clone(), source })? {
             Interrupt::None => Ok(()),
-            Interrupt::Receive => self.call(now, patience),
+            Interrupt::Receive => self.call(now, port, patience),
         }
     }
 
     /// Interrupts the waiting host, and serves it until it has noted the interrupt: it asks for the time, and requests to run now.
-    fn call(&mut self, now: Instant, patience: Patience<'_>) -> Result<(), Error> {
-        let Some(requests) = self.device.requests() else { return Ok(()) };
+    fn call(&mut self, now: Instant, port: usize, patience: Patience<'_>) -> Result<(), Error> {
+        let Some(requests) = self.ports[port].device.requests() else { return Ok(()) };
         let requests = Arc::clone(requests);
         if let Some(memory) = self.shared() {
             memory.set_now(now).map_err(|e| self.failure(e))?;
@@ -301,20 +325,24 @@ impl Host {
         noted.map_err(|source| Error::Protocol { node: self.name.clone(), source })
     }
 
-    fn handle_net(&mut self) -> Result<Work, Error> {
+    fn handle_net(&mut self, index: usize) -> Result<Work, Error> {
         let mut bytes = [0; HEADER_LEN];
-        let descriptors = self.net.receive_with(&mut bytes).map_err(|e| self.failure(e))?;
+        let port = &mut self.ports[index];
+        let received = port.channel.receive_with(&mut bytes);
+        let descriptors = received.map_err(|e| self.failure(e))?;
         let header = Header::parse(&bytes).ok_or_else(|| Error::Garbled { node: self.name.clone() })?;
         let mut payload = vec![0; header.len as usize];
-        self.net.receive(&mut payload).map_err(|e| self.failure(e))?;
-        let answer = self.device.handle(header, &payload, descriptors);
+        self.ports[index].channel.receive(&mut payload).map_err(|e| self.failure(e))?;
+        let answer = self.ports[index].device.handle(header, &payload, descriptors);
         let answer = answer.map_err(|source| Error::Device { node: self.name.clone(), source })?;
         match (answer.work, answer.reply) {
             (Work::Transmit, reply) => {
-                self.kick = reply;
+                self.kick = reply.map(|reply| (index, reply));
                 return Ok(Work::Transmit);
             }
-            (Work::None, Some(reply)) => self.net.send(&reply).map_err(|e| self.failure(e))?,
+            (Work::None, Some(reply)) => {
+                self.ports[index].channel.send(&reply).map_err(|e| self.failure(e))?
+            }
             (Work::None, None) => {}
         }
         Ok(Work::None)
@@ -323,15 +351,16 @@ impl Host {
     /// Waits for a message of the running host; `None` if its kernel has ended.
     fn wait(&mut self, now: Instant, patience: Patience<'_>) -> Result<Option<Source>, Error> {
         loop {
-            let fds = [self.time.as_fd(), self.net.as_fd()];
+            let nets = self.ports.iter().map(|port| port.channel.as_fd());
+            let fds: Vec<_> = [self.time.as_fd()].into_iter().chain(nets).collect();
             let ready = match wait_for((&mut self.process, &self.name), &fds, now, patience)? {
                 None => return Ok(None),
                 Some(0) => Source::Time,
-                Some(_) => Source::Net,
+                Some(number) => Source::Net(number - 1),
             };
             let channel = match ready {
                 Source::Time => &mut self.time,
-                Source::Net => &mut self.net,
+                Source::Net(port) => &mut self.ports[port].channel,
             };
             if let Channel::Listening(_) = channel {
                 channel.accept().map_err(Error::system("accepting a kernel"))?;

@@ -11,13 +11,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// End of the version of a kernel that this crate can run: `edition` of tools/uml/build.
-pub const EDITION: &str = "-hopline.2";
+pub const EDITION: &str = "-hopline.3";
 /// File name of the kernel.
 const KERNEL: &str = "linux";
-/// File name of the library that gives it random numbers, beside it.
+/// File name of the library that is loaded before it, beside it: tools/uml/entropy.c.
 const ENTROPY: &str = "entropy.so";
 
-/// Command line of all kernels. Everything in it enters their random numbers: it is the same for each node and folder.
+/// Command line of all kernels, before the devices of further interfaces. Everything in it enters their random numbers: it is
+/// the same for each folder, and for all nodes with equally many interfaces.
 ///
 /// The console reads nothing and is written to a file. The root is that of this machine, read only. Paths begin at the
 /// folder of the host, which is the working directory of the kernel's process.
@@ -66,10 +67,16 @@ impl Default for Machine {
 #[non_exhaustive]
 pub enum ImageError {
     /// There is none.
-    #[error("there is no user-mode Linux kernel at {}", .0.display())]
+    #[error(
+        "there is no user-mode Linux kernel at {}: `make uml` in hopline's source folder builds it once",
+        .0.display()
+    )]
     Missing(PathBuf),
-    /// It is something else.
-    #[error("{} cannot be used: its version is `{version}`, which does not end in {EDITION}", path.display())]
+    /// It is another one, or something else.
+    #[error(
+        "{} is a kernel of version `{version}`, and hopline needs one that ends in `{EDITION}`: run `make uml` in hopline's source folder",
+        path.display()
+    )]
     Version {
         /// Path of the file.
         path: PathBuf,
@@ -112,12 +119,13 @@ impl KernelImage {
 
     /// Starts the kernel in the folder of a host. It ends with the calling thread.
     ///
-    /// `seed`: of its random numbers. `arguments`: of its first process.
+    /// `seed`: of its random numbers. `interfaces`: their number. `arguments`: of its first process.
     pub(crate) fn start(
         &self,
         folder: &Path,
         seed: u64,
         machine: Machine,
+        interfaces: usize,
         arguments: &[String],
     ) -> Result<Child, Error> {
         let console = File::create(folder.join("console")).map_err(Error::system("creating a console"))?;
@@ -125,6 +133,7 @@ impl KernelImage {
         let mut command = Command::new(&self.kernel);
         command
             .args(ARGUMENTS)
+            .args((1..interfaces).map(|number| format!("virtio_uml.device={}:1", socket(number))))
             .arg(format!("mem={}M", machine.memory_mb))
             .arg(format!("syscall_ns={}", machine.syscall_cost.as_nanos()))
             .arg("--")
@@ -140,6 +149,14 @@ impl KernelImage {
             .process_group(0);
         sys::make_repeatable(&mut command);
         command.spawn().map_err(Error::system(format!("starting {}", self.kernel.display())))
+    }
+}
+
+/// Returns the file name of the socket to which a kernel connects the interface of this number.
+pub(crate) fn socket(interface: usize) -> String {
+    match interface {
+        0 => "net".into(),
+        number => format!("net{number}"),
     }
 }
 
@@ -173,7 +190,7 @@ mod tests {
         let folder = folder("no-kernel", None);
         let error = KernelImage::find(&folder).expect_err("no file").to_string();
         assert!(
-            error.ends_with("linux") && error.starts_with("there is no user-mode Linux kernel"),
+            error.contains("linux: `make uml` in") && error.starts_with("there is no user-mode Linux kernel"),
             "{error}"
         );
         std::fs::remove_dir_all(folder).expect("removed");
@@ -188,7 +205,8 @@ mod tests {
             found.map(drop).map_err(|error| error.to_string())
         };
         assert_eq!(of(&format!("6.12.117{EDITION}")), Ok(()));
-        let error = of("6.12.117").expect_err("another version");
-        assert!(error.contains("`6.12.117`"), "{error}");
+        let error = of("6.12.117-hopline.2").expect_err("another version");
+        assert!(error.contains("of version `6.12.117-hopline.2`, and"), "{error}");
+        assert!(error.contains("one that ends in `-hopline.3`: run `make uml`"), "{error}");
     }
 }

@@ -34,11 +34,11 @@ struct Kernel {
     now: u64,
 }
 
-/// Is a kernel in the present folder, of which the first program of the plan is the role.
+/// Is a kernel in the present folder. The first program of the plan is its role, with the socket of its only interface.
 pub(crate) fn run() -> ! {
     let plan: Plan = serde_json::from_slice(&fs::read(PLAN_FILE).unwrap()).unwrap();
     let program = &plan.programs[0];
-    let mut kernel = Kernel::boot();
+    let mut kernel = Kernel::boot(program.command.get(1).map_or("net", String::as_str));
     let output = match &*program.command[0] {
         "send" => kernel.send(),
         "receive" => kernel.receive(),
@@ -60,7 +60,7 @@ pub(crate) fn run() -> ! {
 }
 
 impl Kernel {
-    fn boot() -> Self {
+    fn boot(interface: &str) -> Self {
         let time = UnixStream::connect("time").unwrap();
         let memory = File::from(memfd_create("memory", MemfdFlags::CLOEXEC).unwrap());
         memory.set_len(MEMORY_LEN).unwrap();
@@ -71,7 +71,7 @@ impl Kernel {
         (&time).read_exact(&mut bytes).unwrap();
         start = Message::parse(&bytes).unwrap();
         assert_eq!((start.operation, start.sequence), (Operation::Ack, 1));
-        let net = UnixStream::connect("net").unwrap();
+        let net = UnixStream::connect(interface).unwrap();
         let (interrupts, theirs) = UnixStream::pair().unwrap();
         let mut kernel =
             Self { time, net, interrupts: interrupts.into(), memory, mac: [0; 6], sequence: 1, now: 0 };
@@ -125,6 +125,9 @@ impl Kernel {
         let at = self.now;
         let used: [u8; 8] = self.bytes(1024 + 4);
         let len = u32::from_ne_bytes(used[4..].try_into().unwrap()) as usize;
+        if len == 0 {
+            return "nothing\n".into();
+        }
         let frame: [u8; BUFFER_LEN as usize] = self.bytes(BUFFERS);
         self.wait_until(1_000_000_000);
         format!("{:02x?} of {len} bytes at {at} ns\n", &frame[FRAME_HEADER..len][6..15])

@@ -39,6 +39,7 @@ fn main() -> ExitCode {
     }
     let of_protocols = tests!([];
         a_frame_arrives_at_the_same_time_in_each_run,
+        a_wire_at_a_base_station_has_an_interface_of_its_own,
         a_kernel_that_ends_is_named_with_its_last_words,
         a_kernel_that_sends_nothing_is_stuck,
         a_kernel_that_exceeds_its_time_is_refused,
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         equal_runs_have_equal_captures_and_outputs,
         another_run_has_other_random_numbers,
         packets_cross_three_hops,
+        a_base_station_has_an_interface_for_each_side,
     );
     let of_tcp = tests!([KERNEL, Need::Program("iperf3")]; tcp_of_linux_over_a_wire_and_chains);
     let of_tcp = of_tcp.into_iter().map(Test::long);
@@ -109,8 +111,12 @@ fn emulate_until(
     emulate_with(image, (&chain(nodes), run, Duration::from_secs(20)), programs, proceed)
 }
 
-/// Runs kernels of a test, with these roles.
+/// Runs kernels of a test over a chain of nodes, with these roles.
 fn pretend(roles: &[&str], proceed: &dyn Fn(Instant) -> bool) -> Result<Ran, Error> {
+    pretend_at(&chain(roles.len()), roles, proceed)
+}
+
+fn pretend_at(scenario: &str, roles: &[&str], proceed: &dyn Fn(Instant) -> bool) -> Result<Ran, Error> {
     let folder = tempfile::tempdir().unwrap();
     let own = std::env::current_exe().unwrap();
     let script = format!(
@@ -121,11 +127,36 @@ fn pretend(roles: &[&str], proceed: &dyn Fn(Instant) -> bool) -> Result<Ran, Err
     fs::set_permissions(folder.path().join("linux"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(folder.path().join("entropy.so"), "").unwrap();
     let image = KernelImage::find(folder.path()).unwrap();
-    let role =
-        |(node, role): (usize, &&str)| Program { command: vec![(*role).into()], ..at(node as u32, 0, "") };
+    let role = |(node, role): (usize, &&str)| Program {
+        command: role.split(' ').map(str::to_owned).collect(),
+        ..at(node as u32, 0, "")
+    };
     let programs = roles.iter().enumerate().map(role).collect();
-    emulate_with(image, (&chain(roles.len()), 1, Duration::from_secs(1)), programs, proceed)
+    emulate_with(image, (scenario, 1, Duration::from_secs(1)), programs, proceed)
 }
+
+/// A server behind a wire and a mobile host behind a radio, joined by the base station. For four seconds.
+const BASE_STATION: &str = "\
+name = \"base station\"
+duration_s = 4
+radio.preset = \"dot11b\"
+[[node]]
+name = \"base\"
+x_m = 0
+y_m = 0
+[[node]]
+name = \"mobile\"
+x_m = 100
+y_m = 0
+[[node]]
+name = \"server\"
+interface = \"wired\"
+[[link]]
+a = \"server\"
+b = \"base\"
+rate_mbps = 100
+delay_ms = 5
+";
 
 /// A chain of nodes, each of which reaches the next one alone, for ten seconds.
 fn chain(nodes: usize) -> String {
@@ -227,6 +258,22 @@ fn packets_cross_three_hops() {
     assert!(output.contains("3 received") && output.contains("ttl=62"), "{output}");
 }
 
+fn a_base_station_has_an_interface_for_each_side() {
+    let addresses = "ip -brief -4 address show up | tr -s ' '; ls -d /sys/class/net/eth* 2> /dev/null";
+    let route = "ip route get 10.0.0.2 | head -n 1; ip route get 10.0.0.3 | head -n 1";
+    let count = "cd /sys/class/net; cat air0/statistics/rx_packets wire0/statistics/rx_packets";
+    let programs =
+        vec![at(1, 1, "ping -c 3 10.0.0.3"), at(0, 1, addresses), at(0, 1, route), at(0, 3, count)];
+    let kernel = KernelImage::find(&KernelImage::default_folder()).unwrap();
+    let ran = emulate_with(kernel, (BASE_STATION, 1, Duration::from_secs(20)), programs, &|_| true).unwrap();
+    assert!(ran.output(1, 0).contains("3 received"), "{}", ran.output(1, 0));
+    assert_eq!(ran.output(0, 1), "lo UNKNOWN 127.0.0.1/8 \nair0 UP 10.0.0.1/8 \nwire0 UP 10.0.0.1/32 \n");
+    let routes = ran.output(0, 2);
+    assert!(routes.starts_with("10.0.0.2 dev air0 ") && routes.contains("\n10.0.0.3 dev wire0 "), "{routes}");
+    let counts: Vec<u32> = ran.output(0, 3).lines().map(|count| count.parse().unwrap()).collect();
+    assert!(counts.len() == 2 && counts.iter().all(|&count| count >= 3), "{counts:?}");
+}
+
 fn a_frame_arrives_at_the_same_time_in_each_run() {
     let [one, other] = [(), ()].map(|()| pretend(&["send", "receive"], &|_| true).unwrap());
     assert_eq!(one.output(0, 0), "sent 64 bytes\n");
@@ -239,6 +286,19 @@ fn a_frame_arrives_at_the_same_time_in_each_run() {
     assert!(one.capture == other.capture, "the captures differ");
     let taps = one.report.hosts.iter().map(|host| (host.tap.accepted, host.tap.emitted));
     assert_eq!(taps.collect::<Vec<_>>(), [(1, 0), (0, 1)]);
+}
+
+fn a_wire_at_a_base_station_has_an_interface_of_its_own() {
+    let ran = pretend_at(BASE_STATION, &["send net1", "receive", "receive"], &|_| true).unwrap();
+    assert_eq!(ran.output(1, 1), "nothing\n");
+    // It was sent at 21 ms. The 50 bytes behind its header take 4 µs at 100 Mb/s, and the wire 5 ms.
+    let received = "[02, 00, 00, 00, 00, 00, 88, b5, 07] of 76 bytes at 26004000 ns\n";
+    assert_eq!(ran.output(2, 2), received);
+    let ran = pretend_at(BASE_STATION, &["receive net1", "receive", "send"], &|_| true).unwrap();
+    assert_eq!(ran.output(0, 0), received.replacen("00, 88", "02, 88", 1));
+    let ran = pretend_at(BASE_STATION, &["receive", "send", "receive"], &|_| true).unwrap();
+    assert!(ran.output(0, 0).starts_with("[02, 00, 00, 00, 00, 01, 88, b5, 07] of 76 bytes"));
+    assert_eq!(ran.output(2, 2), "nothing\n");
 }
 
 fn a_kernel_that_ends_is_named_with_its_last_words() {

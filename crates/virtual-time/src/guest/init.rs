@@ -12,11 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// Path by which a kernel starts its first process: a link in the working directory of the kernel's process.
 pub const PATH: &str = "/proc/self/cwd/init";
-/// Name of the interface of each host, as in real time.
-pub const INTERFACE: &str = "air0";
-/// Name that the kernel gives it.
-const KERNEL_NAME: &str = "eth0";
-
 /// Folder of the host outside the kernel, as it is seen inside.
 const FOLDER: &str = "/run/hopline";
 /// The same as the process of the kernel names it: its working directory.
@@ -26,16 +21,15 @@ const BETWEEN: &str = "between";
 /// Place of the working directory of programs where no temporary folder hides it.
 const SHOWN_AGAIN: &str = "/run/current";
 
-/// Time at which the interface is configured, in nanoseconds: later than all that depends on names of folders has been done,
+/// Time at which interfaces are configured, in nanoseconds: later than all that depends on names of folders has been done,
 /// so that their lengths do not shift what follows.
 pub(crate) const PREPARED_NS: u64 = 20_000_000;
 
 /// Folders that programs may write to: the root is read only. Each is empty at the start, but for the working directory.
 pub const TEMPORARY: [&str; 3] = ["/run", "/tmp", "/var/tmp"];
 
-/// Settings of the host, as in real time: it forwards, and sends no redirects. An idle one sends as little as possible. The
-/// interface has been there from boot on, so that defaults come too late for it.
-const SETTINGS: [(&str, &str); 12] = [
+/// Settings of the host, as in real time: it forwards, and sends no redirects. An idle one sends as little as possible.
+const SETTINGS: [(&str, &str); 8] = [
     ("ipv4/ip_forward", "1"),
     ("ipv4/conf/all/send_redirects", "0"),
     ("ipv4/conf/default/send_redirects", "0"),
@@ -44,10 +38,14 @@ const SETTINGS: [(&str, &str); 12] = [
     ("ipv6/conf/all/forwarding", "1"),
     ("ipv6/conf/default/accept_dad", "0"),
     ("ipv6/conf/default/router_solicitations", "0"),
-    ("ipv4/conf/eth0/send_redirects", "0"),
-    ("ipv4/conf/eth0/accept_redirects", "0"),
-    ("ipv6/conf/eth0/accept_dad", "0"),
-    ("ipv6/conf/eth0/router_solicitations", "0"),
+];
+
+/// The same for an interface: it has been there from boot on, so that defaults come too late for it.
+const INTERFACE_SETTINGS: [(&str, &str); 4] = [
+    ("ipv4", "send_redirects"),
+    ("ipv4", "accept_redirects"),
+    ("ipv6", "accept_dad"),
+    ("ipv6", "router_solicitations"),
 ];
 
 /// Runs the plan of this host, and switches it off. Must be the first process of a kernel.
@@ -145,18 +143,41 @@ fn replace_hosts_file(text: &str) -> io::Result<()> {
 
 fn configure(plan: &Plan) -> Result<(), Error> {
     for (name, value) in SETTINGS {
-        let path = format!("/proc/sys/net/{name}");
-        fs::write(&path, value).map_err(|e| Error::new(format!("writing {path}"), e))?;
+        set(name, value)?;
+    }
+    for number in 0..plan.interfaces.len() {
+        for (family, name) in INTERFACE_SETTINGS {
+            set(&format!("{family}/conf/{}/{name}", kernel_name(number)), "0")?;
+        }
     }
     Interface::named("lo")?.up()?;
-    Interface::named(KERNEL_NAME)?.rename(INTERFACE)?;
-    let interface = Interface::named(INTERFACE)?;
-    interface.set_address(plan.address, plan.prefix)?;
-    interface.up_with_multicast()?;
+    let mut interfaces = Vec::new();
+    for (number, planned) in plan.interfaces.iter().enumerate() {
+        Interface::named(kernel_name(number))?.rename(&planned.name)?;
+        let interface = Interface::named(&planned.name)?;
+        interface.set_address(plan.address, planned.prefix)?;
+        interface.up_with_multicast()?;
+        if let Some(neighbour) = planned.neighbour {
+            interface.route(Network { address: neighbour.into(), prefix: 32 }, None)?;
+        }
+        interfaces.push(interface);
+    }
     for &(to, via) in &plan.routes {
+        let towards = plan.interfaces.iter().position(|interface| interface.neighbour == Some(via));
+        let interface = &interfaces[towards.unwrap_or(0)];
         interface.route(Network { address: to.into(), prefix: 32 }, Some(via.into()))?;
     }
     Ok(())
+}
+
+fn set(name: &str, value: &str) -> Result<(), Error> {
+    let path = format!("/proc/sys/net/{name}");
+    fs::write(&path, value).map_err(|e| Error::new(format!("writing {path}"), e))
+}
+
+/// Returns the name that the kernel gives to the interface of this number.
+fn kernel_name(number: usize) -> String {
+    format!("eth{number}")
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ pub struct Plan {
     pub name: String,
     /// Address of the node.
     pub address: Ipv4Addr,
-    /// Length of the prefix of the network of all nodes, in bits.
-    pub prefix: u8,
+    /// Interfaces, in the order in which the kernel numbers them. Not empty.
+    pub interfaces: Vec<PlannedInterface>,
     /// Routes: the node to reach, and the neighbour that forwards.
     pub routes: Vec<(Ipv4Addr, Ipv4Addr)>,
     /// Contents of `/etc/hosts`.
@@ -32,6 +32,17 @@ pub struct Plan {
     /// Time at which all programs are stopped, and the host is switched off, in nanoseconds; `None`: when there is a
     /// [`STOP_FILE`].
     pub end_ns: Option<u64>,
+}
+
+/// An interface in a plan. All interfaces of a node have its address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedInterface {
+    /// Name.
+    pub name: String,
+    /// Length of the prefix of the network behind it, in bits.
+    pub prefix: u8,
+    /// The only neighbour that it reaches, at the other end of a wire.
+    pub neighbour: Option<Ipv4Addr>,
 }
 
 /// A program in a plan.

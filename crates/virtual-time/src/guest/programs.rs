@@ -180,7 +180,7 @@ mod tests {
         let plan = Plan {
             name: String::new(),
             address: [10, 0, 0, 1].into(),
-            prefix: 8,
+            interfaces: Vec::new(),
             routes: Vec::new(),
             hosts_file: String::new(),
             folder: "/".into(),

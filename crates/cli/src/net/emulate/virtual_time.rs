@@ -76,9 +76,7 @@ pub(super) fn check(args: &Args, programs: &[Program]) -> Result<KernelImage, Pr
         is_visible(word, None)?;
     }
     let folder = args.kernel.clone().unwrap_or_else(KernelImage::default_folder);
-    KernelImage::find(&folder).map_err(|e| {
-        Problem::new(e.to_string()).help("`make uml` in hopline's source folder builds the kernel once")
-    })
+    KernelImage::find(&folder).map_err(|e| Problem::new(e.to_string()))
 }
 
 /// Checks that a program is not in a folder that is empty at nodes. The current directory is shown there.
