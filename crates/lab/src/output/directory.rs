@@ -134,8 +134,7 @@ impl Directory {
         // Temporary directories are private; results should have the usual permissions.
         open_up(self.draft.path()).map_err(OutputError::at(&self.target))?;
         if self.target.exists() {
-            // The old directory takes the draft's place, and is removed with it.
-            exchange(self.draft.path(), &self.target).map_err(OutputError::at(&self.target))
+            self.draft.replace(&self.target, exchange).map_err(OutputError::at(&self.target))
         } else {
             fs::rename(self.draft.path(), &self.target).map_err(OutputError::at(&self.target))?;
             self.folders.keep();

@@ -55,6 +55,29 @@ fn a_directory_that_another_process_is_writing_is_refused_at_the_start() {
     assert_eq!(names(folder.path()), ["other", "out"]);
 }
 
+/// A lock belongs to an open folder, so that threads exclude each other as processes do.
+#[cfg(unix)]
+#[test]
+fn processes_that_replace_a_directory_at_once_are_refused_or_write_it_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    let begin = &|number: usize| {
+        let is_written = |round: &usize| match write(&target, Existing::Replace, "text") {
+            Ok(()) => true,
+            Err(OutputError::InUse { .. }) => false,
+            Err(error) => panic!("{number}, round {round}: {error}"),
+        };
+        (0..100).filter(is_written).count()
+    };
+    let written: usize = std::thread::scope(|scope| {
+        let spawn = |number| scope.spawn(move || begin(number));
+        (0..4).map(spawn).collect::<Vec<_>>().into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert!(written > 0);
+    assert_eq!(names(folder.path()), ["out"]);
+    assert_eq!(names(&target), [MANIFEST, "text"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn drafts_of_killed_processes_are_removed_and_nothing_else() {
