@@ -2,13 +2,12 @@
 
 use super::Key;
 use crate::schema::Literal;
-use hopline_transport::wide::{AckConfig, CompetingConfig, Config, ControlConfig, LossConfig};
+use hopline_transport::wide::{AckConfig, CompetingConfig, Config, ControlConfig};
 
 const DEFAULT: Config = Config::DEFAULT;
 const ACK: AckConfig = DEFAULT.ack();
 const CONTROL: ControlConfig = DEFAULT.control();
 const COMPETING: CompetingConfig = CONTROL.competing();
-const LOSSES: LossConfig = CONTROL.losses();
 
 const fn whole(value: u32) -> Literal {
     Literal::Integer(value as u64)
@@ -85,7 +84,7 @@ pub const WIDE: &[Key] = &[
     Key::number("decrease_factor", 0.01, 1.0, "factor of the rate after congestion")
         .formerly(&["keep"])
         .default(Literal::Number(CONTROL.decrease_factor())),
-    Key::number("drain_gain", 0.01, 1.0, "share of the reduced rate while a queue drains")
+    Key::number("drain_gain", 0.01, 1.0, "share of the rate while a queue drains, or losses are tested")
         .formerly(&["drain"])
         .default(Literal::Number(CONTROL.drain_gain())),
     Key::integer(
@@ -103,29 +102,18 @@ pub const WIDE: &[Key] = &[
         "probe_rounds",
         1,
         1_000_000_000,
-        "round trips, of 50 ms at least, with a queue and without a drain, before the rate is reduced as a probe for competing traffic",
+        "round trips with a queue and without a drain, before the rate is reduced as a probe for competing traffic",
     )
     .formerly(&["look_rounds"])
     .default(whole(COMPETING.probe_rounds())),
-    Key::integer(
-        "standing_queue_rounds",
-        1,
-        1_000_000_000,
-        "round trips with a standing queue that indicate competing traffic, too, if it was drained futile_drains times in between",
-    )
-    .formerly(&["standing_rounds"])
-    .default(whole(COMPETING.standing_rounds())),
-    Key::integer("max_competitive_rounds", 1, 1_000_000_000, "longest stay in competitive mode, in round trips")
-        .formerly(&["compete_rounds"])
-        .default(whole(COMPETING.max_competitive_rounds())),
     Key::number(
-        "delivery_headroom",
+        "headroom",
         1.0,
         100.0,
-        "largest sending rate, as a multiple of the recent delivery rate",
+        "largest sending rate as a multiple of the recent delivery rate, and most data in flight in bandwidth-delay products",
     )
-    .formerly(&["ahead"])
-    .default(Literal::Number(CONTROL.delivery_headroom())),
+    .formerly(&["delivery_headroom", "ahead", "cwnd_gain", "in_flight"])
+    .default(Literal::Number(CONTROL.headroom())),
     Key::number(
         "growth_interval_ms",
         0.001,
@@ -137,9 +125,6 @@ pub const WIDE: &[Key] = &[
     Key::number("max_growth", 0.0001, 1.0, "largest first step of growth, as a share of the rate")
         .formerly(&["growth_max"])
         .default(Literal::Number(CONTROL.growth_max())),
-    Key::number("cwnd_gain", 1.0, 100.0, "most data in flight, in bandwidth-delay products")
-        .formerly(&["in_flight"])
-        .default(Literal::Number(CONTROL.cwnd_gain())),
     Key::number(
         "loss_threshold",
         0.0,
@@ -149,28 +134,13 @@ pub const WIDE: &[Key] = &[
     .formerly(&["excess"])
     .default(Literal::Number(CONTROL.loss_threshold())),
     Key::number(
-        "max_loss_with_queue",
+        "max_unobserved_loss",
         0.0,
         1.0,
-        "largest loss rate that is attributed to the path while a queue is visible, and has not been short",
+        "largest loss rate that is attributed to the path unless it was observed while the queue was short",
     )
-    .formerly(&["max_unverified_loss", "unproven"])
-    .default(Literal::Number(LOSSES.max_with_queue())),
-    Key::number(
-        "max_loss_without_queue",
-        0.0,
-        1.0,
-        "the same while no queue is visible",
-    )
-    .default(Literal::Number(LOSSES.max_without_queue())),
-    Key::number(
-        "loss_decision_threshold",
-        0.0,
-        100.0,
-        "log-likelihood ratio of the two causes of losses at which a test of the losses is decided",
-    )
-    .formerly(&["decided"])
-    .default(Literal::Number(LOSSES.decision())),
+    .formerly(&["max_loss_with_queue", "max_loss_without_queue", "max_unverified_loss", "unproven"])
+    .default(Literal::Number(CONTROL.max_unobserved_loss())),
     Key::integer_or(
         "user_timeout_s",
         1,

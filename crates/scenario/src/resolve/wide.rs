@@ -4,7 +4,7 @@ use super::super::schema::Section;
 use super::broken_rule::{FieldKeys, broken_rule};
 use hopline_config::source::Problem;
 use hopline_core::Duration;
-use hopline_transport::wide::{CompetingConfig, Config, ControlConfig, LossConfig};
+use hopline_transport::wide::{CompetingConfig, Config, ControlConfig};
 
 /// Keys of the fields that have rules beyond the range of a key.
 const RULE_KEYS: FieldKeys = &[
@@ -62,18 +62,10 @@ fn control(old: ControlConfig, section: Section<'_>) -> ControlConfig {
         .with_decrease_factor(number("decrease_factor", old.decrease_factor()))
         .with_drain_gain(number("drain_gain", old.drain_gain()))
         .with_growth_max(number("max_growth", old.growth_max()))
-        .with_delivery_headroom(number("delivery_headroom", old.delivery_headroom()))
-        .with_cwnd_gain(number("cwnd_gain", old.cwnd_gain()))
+        .with_headroom(number("headroom", old.headroom()))
         .with_loss_threshold(number("loss_threshold", old.loss_threshold()))
-        .with_losses(losses(old.losses(), section))
+        .with_max_unobserved_loss(number("max_unobserved_loss", old.max_unobserved_loss()))
         .with_competing(competing(old.competing(), section))
-}
-
-fn losses(old: LossConfig, section: Section<'_>) -> LossConfig {
-    let number = |key, old| section.number(key).unwrap_or(old);
-    old.with_max_with_queue(number("max_loss_with_queue", old.max_with_queue()))
-        .with_max_without_queue(number("max_loss_without_queue", old.max_without_queue()))
-        .with_decision(number("loss_decision_threshold", old.decision()))
 }
 
 fn competing(old: CompetingConfig, section: Section<'_>) -> CompetingConfig {
@@ -81,8 +73,6 @@ fn competing(old: CompetingConfig, section: Section<'_>) -> CompetingConfig {
     old.with_futile_drains(small("futile_drains", old.futile_drains()))
         .with_drain_fraction(section.number("drain_fraction").unwrap_or(old.drain_fraction()))
         .with_probe_rounds(small("probe_rounds", old.probe_rounds()))
-        .with_standing_rounds(small("standing_queue_rounds", old.standing_rounds()))
-        .with_max_competitive_rounds(small("max_competitive_rounds", old.max_competitive_rounds()))
 }
 
 fn ms(section: Section<'_>, key: &str, old: Duration) -> Duration {

@@ -490,7 +490,7 @@ fn a_former_name_is_answered_with_the_present_one_at_its_place() {
         "test.toml:11:1: unknown key `keep` in `wide` (did you mean `decrease_factor`?)"
     );
     for (setting, help) in [
-        ("wide.unproven=0.1", "unknown key `unproven` in `wide` (did you mean `max_loss_with_queue`?)"),
+        ("wide.unproven=0.1", "unknown key `unproven` in `wide` (did you mean `max_unobserved_loss`?)"),
         ("tcp.law=cubic", "unknown key `law` in `tcp` (did you mean `congestion_control`?)"),
         ("door.again=continue", "unknown key `again` in `door` (did you mean `repeated_event`?)"),
         ("link.0.late.share=0.1", "unknown key `late` in `link.0` (did you mean `reordering`?)"),

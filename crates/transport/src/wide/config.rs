@@ -128,7 +128,7 @@ settings! {
         jitter, with_jitter: f64,
         /// Factor of the rate after congestion. 0–1, default 0.98.
         decrease_factor, with_decrease_factor: f64,
-        /// Drain gain: share of the reduced rate while a queue drains. 0–1, default 0.75.
+        /// Drain gain: share of the reduced rate while a queue drains, and share of the rate while losses are tested. 0–1, default 0.75.
         drain_gain, with_drain_gain: f64,
         /// Growth interval: in the first round trip without queue the rate grows by one packet per interval, per interval,
         /// independent of the rate, so that flows converge. In each following round trip the step doubles. Above zero,
@@ -136,15 +136,14 @@ settings! {
         growth_interval, with_growth_interval: Duration as into,
         /// Largest first step of growth, as a share of the rate. The last step at most doubles the rate. 0–1, default 0.125.
         growth_max, with_growth_max: f64,
-        /// Largest sending rate, as a multiple of the recent delivery rate corrected for the baseline loss rate. At least 1,
-        /// default 1.5.
-        delivery_headroom, with_delivery_headroom: f64,
-        /// Largest volume in flight, in bandwidth-delay products. At least 1, default 2.
-        cwnd_gain, with_cwnd_gain: f64,
+        /// Headroom above what the path has carried: largest sending rate as a multiple of the recent delivery rate corrected for the
+        /// baseline loss rate, and largest volume in flight in bandwidth-delay products. At least 1, default 2.
+        headroom, with_headroom: f64,
         /// Loss threshold: standard deviations above the baseline from which on losses indicate congestion. Default 2.5.
         loss_threshold, with_loss_threshold: f64,
-        /// Attribution of losses to the path.
-        losses, with_losses: LossConfig,
+        /// Largest loss rate that is attributed to the path without an observation. A full queue drops packets, a short one does not:
+        /// losses while the queue is short are the path's, whatever their rate. 0–1, default 0.05.
+        max_unobserved_loss, with_max_unobserved_loss: f64,
         /// Detection of competing flows that fill the queue.
         competing, with_competing: CompetingConfig,
     }
@@ -158,28 +157,11 @@ settings! {
         futile_drains, with_futile_drains: u32,
         /// Drain fraction: a drain brings relief if less than this share of the queue is left. 0–1, default 0.8.
         drain_fraction, with_drain_fraction: f64,
-        /// Round trips, of at least 50 ms, with a queue and without a drain, before the rate is reduced as a probe for
-        /// competing traffic. At least 1, default 8.
+        /// Round trips with a queue and without a drain, before the rate is reduced as a probe for competing traffic. A queue that stands
+        /// for as many round trips as [`futile_drains`](Self::futile_drains) probes take, and is drained as often in between, also
+        /// indicates competing traffic. Also the round trips until losses above
+        /// [`max_unobserved_loss`](ControlConfig::max_unobserved_loss) are first tested. At least 1, default 8.
         probe_rounds, with_probe_rounds: u32,
-        /// Round trips with a standing queue that also indicate competing traffic, if it was drained
-        /// [`futile_drains`](Self::futile_drains) times in between. At least 1, default 20.
-        standing_rounds, with_standing_rounds: u32,
-        /// Longest stay in competitive mode, round trips. At least 1, default 192.
-        max_competitive_rounds, with_max_competitive_rounds: u32,
-    }
-}
-
-settings! {
-    /// Attribution of losses to the path. A full queue drops packets, a short one does not: losses while the queue is short are the
-    /// path's, whatever their rate. These are the limits without such observations.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct LossConfig {
-        /// Largest loss rate that is attributed to the path while a queue is visible that has not been short. 0–1, default 0.05.
-        max_with_queue, with_max_with_queue: f64,
-        /// The same while no queue is visible. 0–1, default 0.1.
-        max_without_queue, with_max_without_queue: f64,
-        /// Log-likelihood ratio at which a test of the losses is decided. Not negative, default 0.5.
-        decision, with_decision: f64,
     }
 }
 
@@ -209,17 +191,10 @@ impl Config {
             drain_gain: 0.75,
             growth_interval: Duration::from_millis(35),
             growth_max: 0.125,
-            delivery_headroom: 1.5,
-            cwnd_gain: 2.0,
+            headroom: 2.0,
             loss_threshold: 2.5,
-            losses: LossConfig { max_with_queue: 0.05, max_without_queue: 0.1, decision: 0.5 },
-            competing: CompetingConfig {
-                futile_drains: 4,
-                drain_fraction: 0.8,
-                probe_rounds: 8,
-                standing_rounds: 20,
-                max_competitive_rounds: 192,
-            },
+            max_unobserved_loss: 0.05,
+            competing: CompetingConfig { futile_drains: 4, drain_fraction: 0.8, probe_rounds: 8 },
         },
         silence: TimeoutConfig {
             initial: Duration::from_secs(1),
@@ -281,15 +256,9 @@ impl Config {
         check(competing.futile_drains > 0, "competing.futile_drains", "at least 1")?;
         check(share(competing.drain_fraction), "competing.drain_fraction", "above 0 and at most 1")?;
         check(competing.probe_rounds > 0, "competing.probe_rounds", "at least 1")?;
-        check(competing.standing_rounds > 0, "competing.standing_rounds", "at least 1")?;
-        check(competing.max_competitive_rounds > 0, "competing.max_competitive_rounds", "at least 1")?;
-        check(control.delivery_headroom >= 1.0, "delivery_headroom", "at least 1")?;
-        check(control.cwnd_gain >= 1.0, "cwnd_gain", "at least 1")?;
+        check(control.headroom >= 1.0, "headroom", "at least 1")?;
         check(control.loss_threshold >= 0.0, "loss_threshold", "not negative")?;
-        let losses = &control.losses;
-        check((0.0..=1.0).contains(&losses.max_with_queue), "losses.max_with_queue", "0 to 1")?;
-        check((0.0..=1.0).contains(&losses.max_without_queue), "losses.max_without_queue", "0 to 1")?;
-        check(losses.decision >= 0.0, "losses.decision", "not negative")?;
+        check((0.0..=1.0).contains(&control.max_unobserved_loss), "max_unobserved_loss", "0 to 1")?;
         check((0.0..=1.0).contains(&self.ack.relaxed_max_loss), "ack.relaxed_max_loss", "0 to 1")?;
         check(self.opening_rto > Duration::ZERO, "opening_rto", "above zero")?;
         check(self.pace_ahead <= Duration::from_millis(1), "pace_ahead", "at most 1 ms")?;

@@ -33,9 +33,7 @@ mod tests;
 
 pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
-pub use config::{
-    AckConfig, CompetingConfig, Config, ControlConfig, LossConfig, LossDetectionConfig, TimeoutConfig,
-};
+pub use config::{AckConfig, CompetingConfig, Config, ControlConfig, LossDetectionConfig, TimeoutConfig};
 pub use control::RateController;
 pub use controller::{
     AckSample, Arrival, BbrController, Controller, CubicController, RoundOutcome, SendLimit, SentPacket,

@@ -4,9 +4,6 @@
 use super::super::config::CompetingConfig;
 use hopline_core::{Duration, Instant};
 
-/// Least duration of a counted round trip. Loss-based flows recover in seconds even over short paths. Own choice, not
-/// swept.
-const MIN_ROUND: Duration = Duration::from_millis(50);
 /// Number of round trips without a queue after which the competing flows are gone. Fewer may only follow a reduction of
 /// one of them. Own choice, not swept; Copa (NSDI 2018) looks at five.
 const DEPARTURE_ROUNDS: u32 = 3;
@@ -39,6 +36,8 @@ pub(super) enum Queue {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CompetingTraffic {
     config: CompetingConfig,
+    /// Least duration of a counted round trip: loss-based flows recover in seconds even over short paths.
+    min_round: Duration,
     /// Number of consecutive round trips with a queue, and without one.
     standing_rounds: u32,
     empty_rounds: u32,
@@ -52,9 +51,10 @@ pub(super) struct CompetingTraffic {
 }
 
 impl CompetingTraffic {
-    pub(super) const fn new(config: CompetingConfig) -> Self {
+    pub(super) const fn new(config: CompetingConfig, min_round: Duration) -> Self {
         Self {
             config,
+            min_round,
             standing_rounds: 0,
             empty_rounds: 0,
             drains: 0,
@@ -66,7 +66,7 @@ impl CompetingTraffic {
 
     /// Records the end of a round trip.
     pub(super) fn on_round(&mut self, now: Instant, queue: Queue) {
-        let counts = u32::from(now >= self.last_counted + MIN_ROUND);
+        let counts = u32::from(now >= self.last_counted + self.min_round);
         if counts > 0 {
             self.last_counted = now;
         }
@@ -110,7 +110,8 @@ impl CompetingTraffic {
     pub(super) const fn is_detected(&self) -> bool {
         let enough = self.config.futile_drains;
         self.drains_without_relief >= enough
-            || (self.standing_rounds >= self.config.standing_rounds && self.drains >= enough)
+            || (self.standing_rounds >= enough.saturating_mul(self.config.probe_rounds)
+                && self.drains >= enough)
     }
 
     /// Returns whether the competing flows are gone.
@@ -131,9 +132,16 @@ impl CompetingTraffic {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::config::{Config, ControlConfig};
     use super::*;
 
-    const COMPETING: CompetingConfig = super::super::super::config::Config::DEFAULT.control.competing;
+    const CONTROL: ControlConfig = Config::DEFAULT.control;
+    const COMPETING: CompetingConfig = CONTROL.competing;
+    const MIN_ROUND: Duration = CONTROL.growth_interval;
+
+    fn new() -> CompetingTraffic {
+        CompetingTraffic::new(COMPETING, MIN_ROUND)
+    }
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
@@ -149,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_does_not_shrink_at_a_reduced_rate_is_attributed_to_competing_flows() {
-        let mut competing = CompetingTraffic::new(COMPETING);
+        let mut competing = new();
         for _ in 1..COMPETING.futile_drains {
             drained(&mut competing, DrainReason::Congestion, 30, 25);
         }
@@ -163,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_probe_shows_the_absence_of_competing_flows_but_not_their_presence() {
-        let mut competing = CompetingTraffic::new(COMPETING);
+        let mut competing = new();
         for _ in 0..COMPETING.futile_drains {
             drained(&mut competing, DrainReason::Probe, 30, 30);
         }
@@ -175,10 +183,10 @@ mod tests {
 
     #[test]
     fn a_queue_that_stands_for_long_is_probed_and_then_attributed_to_competing_flows() {
-        let mut competing = CompetingTraffic::new(COMPETING);
+        let mut competing = new();
         let mut probes = 0;
-        for round in 1..=COMPETING.standing_rounds {
-            assert!(!competing.is_detected(), "{round}");
+        for round in 1..=COMPETING.futile_drains * COMPETING.probe_rounds {
+            assert!(!competing.is_detected(), "{round}, {probes} drains");
             competing.on_round(Instant::ZERO + MIN_ROUND.saturating_mul(round.into()), Queue::Standing);
             assert_eq!(competing.is_probe_due(), round % COMPETING.probe_rounds == 0, "{round}");
             if competing.is_probe_due() {
@@ -186,10 +194,7 @@ mod tests {
                 probes += 1;
             }
         }
-        assert!(!competing.is_detected(), "only {probes} drains");
-        for _ in probes..COMPETING.futile_drains {
-            drained(&mut competing, DrainReason::Probe, 9, 2);
-        }
+        assert_eq!(probes, COMPETING.futile_drains);
         assert!(competing.is_detected());
         for (round, is_gone) in [(100, false), (101, false), (102, true)] {
             competing.on_round(Instant::ZERO + MIN_ROUND.saturating_mul(round), Queue::Drained);
@@ -200,12 +205,13 @@ mod tests {
 
     #[test]
     fn round_trips_of_a_short_path_count_together() {
-        let mut competing = CompetingTraffic::new(COMPETING);
-        for ms in (0..COMPETING.probe_rounds * 50).step_by(5) {
-            competing.on_round(Instant::from_millis(ms.into()), Queue::Standing);
+        let mut competing = new();
+        let until = MIN_ROUND.saturating_mul(COMPETING.probe_rounds.into());
+        for ms in (0..until.as_millis()).step_by(5) {
+            competing.on_round(Instant::from_millis(ms), Queue::Standing);
             assert!(!competing.is_probe_due(), "{ms} ms");
         }
-        competing.on_round(Instant::from_millis((COMPETING.probe_rounds * 50).into()), Queue::Standing);
+        competing.on_round(Instant::ZERO + until, Queue::Standing);
         assert!(competing.is_probe_due());
     }
 }

@@ -14,8 +14,6 @@ const SMOOTHING: u64 = 16;
 /// Share of the packet interval below which a bend is attributed to packets of other senders in between: one of them delays
 /// by an interval, which bends by half of it. Own choice, not swept.
 const CROSS_TRAFFIC: f64 = 0.5;
-/// Largest delay attributed to jitter, seconds. More is a fault of the estimate. Own choice.
-const MAX_JITTER_S: f64 = 0.5;
 
 /// Estimator of delay jitter.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,7 +39,7 @@ impl JitterEstimator {
     /// as much as jitter explains.
     pub(super) fn attributed_to_jitter(&self, weight: f64, gap: f64) -> Duration {
         let bend = self.curvature.as_secs_f64();
-        Duration::from_secs_f64((weight * bend * (bend / gap - CROSS_TRAFFIC)).clamp(0.0, MAX_JITTER_S))
+        Duration::from_secs_f64((weight * bend * (bend / gap - CROSS_TRAFFIC)).max(0.0))
     }
 }
 

@@ -6,35 +6,19 @@
 //! test shows nothing. So the baseline is limited by what was lost while the queue was short, and by a small loss rate without such an
 //! observation: a full queue never is short, so that flows which fill it together cannot take its losses for the path's.
 
-use super::super::config::LossConfig;
 use super::competitive::QueueLoss;
 use super::queue_maximum::QueueLevel;
 
-/// Least number of packets for a verdict. Fewer have no loss rate: of 48 packets, one lost is 2 %. Own choice, not swept.
-const MIN_PACKETS: f64 = 48.0;
-/// Least number of packets to compare the loss rates of a growing rate. Less than above, since in Startup a late verdict
-/// costs a queue. Own choice, not swept.
-const MIN_GROWTH_PACKETS: f64 = 16.0;
-/// Number of packets over which the baseline is smoothed. Own choice, not swept.
-const BASELINE_MEMORY: f64 = 500.0;
+/// Least number of packets of which a loss rate is known. Own choice: with 48 for verdicts and 16 for comparisons at the start, the
+/// mean performance on 200 random networks was 0.2 % higher.
+const MIN_PACKETS: f64 = 24.0;
+/// Number of packets over which loss rates are smoothed, and in which an observation of the path fades to a third. Own choice: with 400
+/// for what was observed while the queue was short, and 2000 for its lifetime, the mean performance on 200 random networks was 0.2 %
+/// higher.
+const MEMORY: f64 = 500.0;
 /// Largest loss rate that is attributed to a path; more is attributed to the rate. The protocol is for paths that lose up
 /// to 30 %, with a margin for the error of the estimate. Own choice, not swept.
 pub(super) const MAX_PATH_LOSS: f64 = 0.4;
-/// Least number of packets settled while the queue was short, for an observation of the path's losses. Own choice, not swept.
-const MIN_SHORT_PACKETS: f64 = 24.0;
-/// Number of those packets above which the counts are halved, so that old losses are forgotten. Own choice, not swept.
-const SHORT_WINDOW: f64 = 400.0;
-/// Number of packets of any kind in which an observation fades to a third: a path may change while its queue is never short. Own choice,
-/// not swept.
-const SHORT_LIFETIME: f64 = 2000.0;
-/// Losses that remain at a rate below the limit, as a share of those before: a reduced rate does not end all of them. Without it
-/// a policer with 5 % random loss causes 30 % retransmissions in place of 19 %.
-const RESIDUAL_SHARE: f64 = 0.1;
-/// Least loss rate in a likelihood, so that its logarithm exists: below one packet of 500. Own choice.
-const MIN_LOSS_RATE: f64 = 0.002;
-/// Number of packets at which a test is decided even if both causes are about as likely, so that it ends. Own choice, not
-/// swept.
-const MAX_TEST_PACKETS: f64 = 300.0;
 /// Initial variance of the losses relative to independent ones, and its largest effect in a likelihood: four losses in a
 /// burst, which is usual on a radio, count as one. Own choice, not swept.
 const INITIAL_DISPERSION: f64 = 4.0;
@@ -54,7 +38,8 @@ pub(super) enum Verdict {
 #[derive(Clone, Debug)]
 pub(super) struct LossEstimator {
     threshold: f64,
-    config: LossConfig,
+    /// Largest loss rate that is attributed to the path without an observation.
+    max_unobserved: f64,
     /// Baseline loss rate.
     baseline: f64,
     /// Variance of the losses relative to independent ones, for which it is 1.
@@ -72,10 +57,10 @@ pub(super) struct LossEstimator {
 }
 
 impl LossEstimator {
-    pub(super) const fn new(threshold: f64, config: LossConfig) -> Self {
+    pub(super) const fn new(threshold: f64, max_unobserved: f64) -> Self {
         Self {
             threshold,
-            config,
+            max_unobserved,
             baseline: 0.0,
             dispersion: INITIAL_DISPERSION,
             level: QueueLevel::Invisible,
@@ -94,7 +79,7 @@ impl LossEstimator {
 
     /// Returns whether the losses of the path have been observed apart from those of a queue.
     pub(super) fn is_path_observed(&self) -> bool {
-        self.level != QueueLevel::Invisible && self.short_counts[0] >= MIN_SHORT_PACKETS
+        self.level != QueueLevel::Invisible && self.short_counts[0] >= MIN_PACKETS
     }
 
     /// Returns whether more packets were lost than the baseline explains, one aside.
@@ -111,11 +96,11 @@ impl LossEstimator {
     pub(super) fn record(&mut self, delivered: u64, lost: u64, late: u64) {
         let counts = [(delivered + lost) as f64 - late as f64, lost as f64 - late as f64];
         [self.settled, self.lost] = add([self.settled, self.lost], counts);
-        let kept = (1.0 - counts[0].max(0.0) / SHORT_LIFETIME).max(0.0);
+        let kept = (1.0 - counts[0].max(0.0) / MEMORY).max(0.0);
         self.short_counts = self.short_counts.map(|count| count * kept);
         if self.level == QueueLevel::Short {
             self.short_counts = add(self.short_counts, counts);
-            if self.short_counts[0] > SHORT_WINDOW {
+            if self.short_counts[0] > MEMORY {
                 self.short_counts = self.short_counts.map(|count| count / 2.0);
             }
         }
@@ -123,33 +108,29 @@ impl LossEstimator {
 
     /// Returns the largest loss rate that is attributed to the path: a standard deviation above the observed one.
     fn largest_path_loss(&self) -> f64 {
-        let unobserved = match self.level {
-            QueueLevel::Invisible => self.config.max_without_queue,
-            QueueLevel::Short | QueueLevel::MaybeFull => self.config.max_with_queue,
-        };
         let [n, lost] = self.short_counts;
-        if n < MIN_SHORT_PACKETS {
-            return unobserved;
+        if n < MIN_PACKETS {
+            return self.max_unobserved;
         }
         let deviation = (self.dispersion * lost.max(1.0)).sqrt();
-        ((lost + deviation) / n).clamp(unobserved, MAX_PATH_LOSS.max(unobserved))
+        ((lost + deviation) / n).clamp(self.max_unobserved, MAX_PATH_LOSS.max(self.max_unobserved))
     }
 
     /// Returns the loss rate of the path independent of the queue; zero while unknown.
     fn path_loss(&self) -> f64 {
         let [n, lost] = self.short_counts;
-        if n < MIN_SHORT_PACKETS { 0.0 } else { self.baseline().min(lost / n) }
+        if n < MIN_PACKETS { 0.0 } else { self.baseline().min(lost / n) }
     }
 
     /// Gives a verdict after a round trip with a higher rate than those before.
     pub(super) fn on_growth(&mut self, learning: BaselineUpdates) -> Verdict {
-        if self.settled < MIN_GROWTH_PACKETS {
+        if self.settled < MIN_PACKETS {
             return Verdict::Undecided;
         }
         let (n, lost) = (self.settled, self.lost);
         let [before, lost_before] = self.growth_counts;
         let share = lost / n;
-        if before >= MIN_GROWTH_PACKETS {
+        if before >= MIN_PACKETS {
             let base = lost_before / before;
             // None lost of few does not mean that none are.
             let likely = (lost_before + 1.0) / (before + 2.0);
@@ -182,7 +163,7 @@ impl LossEstimator {
         }
         self.reset_counts();
         if learning == BaselineUpdates::On {
-            let weight = n / (n + BASELINE_MEMORY);
+            let weight = n / (n + MEMORY);
             if expected > 1.0 {
                 self.dispersion += weight * ((beyond * beyond / expected).max(1.0) - self.dispersion);
             }
@@ -216,35 +197,24 @@ impl LossEstimator {
     }
 
     fn update_baseline(&mut self, share: f64, n: f64) {
-        self.baseline =
-            (self.baseline + n / (n + BASELINE_MEMORY) * (share - self.baseline)).min(MAX_PATH_LOSS);
+        self.baseline = (self.baseline + n / (n + MEMORY) * (share - self.baseline)).min(MAX_PATH_LOSS);
     }
 
-    /// Tests the cause of losses after the rate was reduced by `factor`, with a loss rate of `before` before that.
-    /// Returns the cause and the loss rate now; `None`: undecided.
+    /// Tests the cause of losses after the rate was reduced by `factor`, with a loss rate of `before` before that: the rate, if the loss
+    /// rate is nearer to what is then expected than to `before`. Returns the cause and the loss rate now; `None`: undecided.
     pub(super) fn test_result(&mut self, before: f64, factor: f64) -> Option<(Cause, f64)> {
         let [n, lost] = [self.settled, self.lost];
-        let ratio = self.log_likelihood_ratio(before, [n, lost], factor);
-        if n < MIN_PACKETS || (ratio.abs() < self.config.decision && n < MAX_TEST_PACKETS) {
+        if n < MIN_PACKETS {
             return None;
         }
+        // If what goes through stays the same.
+        let if_rate = (1.0 - (1.0 - before) / factor).max(0.0);
         let share = lost / n;
-        let cause = if ratio > 0.0 { Cause::Rate } else { Cause::Path };
+        let cause = if share < (before + if_rate) / 2.0 { Cause::Rate } else { Cause::Path };
         self.baseline =
             if cause == Cause::Path { share.min(MAX_PATH_LOSS) } else { share.min(self.baseline) };
         self.reset_counts();
         Some((cause, share))
-    }
-
-    /// Returns the log-likelihood ratio, by Poisson's law, of the rate as the cause to the path as the cause. A burst counts
-    /// as one loss.
-    fn log_likelihood_ratio(&self, before: f64, [n, lost]: [f64; 2], factor: f64) -> f64 {
-        // If what goes through stays the same.
-        let rate_share = 1.0 - (1.0 - before) / factor;
-        let if_rate = n * rate_share.max(before * RESIDUAL_SHARE).max(MIN_LOSS_RATE);
-        let if_path = n * before.max(MIN_LOSS_RATE);
-        (if_path - if_rate + lost * libm::log(if_rate / if_path))
-            / self.dispersion.clamp(1.0, INITIAL_DISPERSION)
     }
 
     /// Discards the counts, since packets in flight belong to another rate.
@@ -278,11 +248,11 @@ pub(super) enum Cause {
 mod tests {
     use super::*;
 
-    const LOSSES: LossConfig = super::super::super::config::Config::DEFAULT.control.losses;
+    const MAX_UNOBSERVED: f64 = super::super::super::config::Config::DEFAULT.control.max_unobserved_loss;
 
     /// Returns statistics with a baseline of 30 %, observed while the queue was short.
     fn lossy() -> LossEstimator {
-        let mut losses = LossEstimator::new(2.5, LOSSES);
+        let mut losses = LossEstimator::new(2.5, MAX_UNOBSERVED);
         losses.set_level(QueueLevel::Short);
         for _ in 0..4 {
             losses.record(70, 30, 0);
@@ -304,10 +274,10 @@ mod tests {
     fn high_loss_is_attributed_to_the_path_only_if_it_occurs_while_the_queue_is_short() {
         for (level, least, most) in [
             (QueueLevel::Short, 0.29, 0.31),
-            (QueueLevel::MaybeFull, LOSSES.max_with_queue, LOSSES.max_with_queue),
-            (QueueLevel::Invisible, LOSSES.max_without_queue, LOSSES.max_without_queue),
+            (QueueLevel::MaybeFull, MAX_UNOBSERVED, MAX_UNOBSERVED),
+            (QueueLevel::Invisible, MAX_UNOBSERVED, MAX_UNOBSERVED),
         ] {
-            let mut losses = LossEstimator::new(2.5, LOSSES);
+            let mut losses = LossEstimator::new(2.5, MAX_UNOBSERVED);
             lose(&mut losses, level);
             assert!((least..=most).contains(&losses.baseline()), "{level:?}: {}", losses.baseline());
             assert_eq!(losses.is_path_observed(), level == QueueLevel::Short, "{level:?}");
@@ -316,7 +286,7 @@ mod tests {
 
     #[test]
     fn what_a_full_queue_loses_in_addition_is_excess() {
-        let mut losses = LossEstimator::new(2.5, LOSSES);
+        let mut losses = LossEstimator::new(2.5, MAX_UNOBSERVED);
         losses.set_level(QueueLevel::Short);
         losses.record(190, 10, 0);
         losses.reset_counts();
@@ -330,16 +300,16 @@ mod tests {
     fn an_observation_fades_if_the_queue_is_never_short_again() {
         let mut losses = lossy();
         losses.set_level(QueueLevel::MaybeFull);
-        losses.record(1000, 0, 0);
+        losses.record(250, 0, 0);
         assert!(losses.is_path_observed());
         (0..50).for_each(|_| losses.record(100, 0, 0));
         assert!(!losses.is_path_observed());
-        assert!((losses.baseline() - LOSSES.max_with_queue).abs() < 1e-9);
+        assert!((losses.baseline() - MAX_UNOBSERVED).abs() < 1e-9);
     }
 
     #[test]
     fn few_packets_suffice_for_excess_if_most_are_lost() {
-        let mut losses = LossEstimator::new(2.5, LOSSES);
+        let mut losses = LossEstimator::new(2.5, MAX_UNOBSERVED);
         losses.record(3, 4, 0);
         assert_eq!(losses.on_round(BaselineUpdates::On), Verdict::Undecided, "a burst");
         losses.record(1, 2, 0);
@@ -347,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_detects_a_policer_and_continues_while_undecided() {
+    fn a_test_detects_a_policer_by_the_nearer_of_two_loss_rates() {
         // A fifth was too much, and a fifth less is sent.
         let mut policed = lossy();
         policed.record(100, 0, 0);
@@ -355,12 +325,14 @@ mod tests {
         let mut radio = lossy();
         radio.record(80, 20, 0);
         assert_eq!(radio.test_result(0.2, 0.8), Some((Cause::Path, 0.2)));
-        // A thirtieth was lost: one of 60 says little.
+        // A twelfth was lost: with a fifth less, none are expected to be.
         let mut open = lossy();
-        open.record(59, 1, 0);
-        assert_eq!(open.test_result(0.033, 0.8), None);
-        open.record(250, 9, 0);
-        assert!(matches!(open.test_result(0.033, 0.8), Some((Cause::Path, _))), "it comes to a verdict");
+        open.record(23, 0, 0);
+        assert_eq!(open.test_result(0.083, 0.8), None, "too few");
+        open.record(73, 4, 0);
+        assert_eq!(open.test_result(0.083, 0.8), Some((Cause::Rate, 0.04)));
+        open.record(95, 5, 0);
+        assert_eq!(open.test_result(0.083, 0.8), Some((Cause::Path, 0.05)));
     }
 
     #[test]

@@ -36,7 +36,7 @@
 //! | Drain | 75 % of the reduced rate | the queue is empty, or would be if only this flow had filled it |
 //! | EvaluateDrain | the reduced rate | a round trip shows the effect of the drain |
 //! | ProbeRtt | 20 % of the rate for a round trip, then the full rate | the packets sent at the low rate have arrived |
-//! | ProbeLoss | 80 % of the rate | the path or the rate is the likelier cause of the losses |
+//! | ProbeLoss | 75 % of the rate | 24 packets show the cause of the losses |
 //! | Competitive | 1.2 · CUBIC window / round-trip time | the queue is gone, or 192 round trips have passed |
 //!
 //! [`StateMachine::enter`] is the only place that assigns the state. [`state`] lists all transitions.
@@ -58,6 +58,7 @@ mod state;
 mod tests;
 
 use super::config::ControlConfig;
+use super::controller::cubic::PACING_GAIN;
 use super::controller::{AckSample, Arrival, Controller, RoundOutcome, SendLimit};
 use super::rtt::DELAY_TOLERANCE;
 use busy_period::{BusyPeriod, Departure};
@@ -70,19 +71,12 @@ use loss_estimator::{LossEstimator, Verdict};
 use marks::Marks;
 use path_change::PathChange;
 use queue_maximum::QueueMaximum;
-use samples::{ExcessLosses, HalfRound, LossEvidence, OldPacketsDrained, Round, RoundSample};
+use samples::{
+    ExcessLosses, HalfRound, LossEvidence, MIN_ROUND_PACKETS, OldPacketsDrained, Round, RoundSample,
+};
 pub(super) use state::StateName;
 use state::{State, StateMachine};
 
-/// Factor of the rate in a round trip of Startup above the first estimate. It is squared in each further round trip, up to
-/// doubling: the estimate may be exact, and a doubled rate would then fill the queue. Own choice, not swept.
-const STARTUP_GAIN: f64 = 1.1;
-/// Least number of settled packets in a round trip. Fewer give no loss rate, and a flow at the least rate would react to
-/// each packet. Own choice, not swept.
-const MIN_ROUND_PACKETS: u64 = 4;
-/// Factor of the window per round trip that is the pacing rate in competitive mode. Above 1, so that the window limits the
-/// bytes in flight, as for CUBIC. RFC 9002 §7.7 suggests 1.25; 1.2 is what Linux uses (`tcp_pacing_ca_ratio`).
-const COMPETITIVE_PACING_GAIN: f64 = 1.2;
 /// Factor of the rate while the base delay is measured. The queue drains at 80 % of the rate in a round trip. Own choice,
 /// not swept.
 const PROBE_RTT_GAIN: f64 = 0.2;
@@ -91,11 +85,6 @@ const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 /// Least rate, packets per round trip. With one, and as many flows as the path holds packets, 1.8 to 2.2 packets are sent per delivered
 /// packet on the worst of 200 random networks, in place of 1.4 to 1.8.
 const MIN_PACKETS_PER_ROUND: f64 = 0.125;
-/// Consecutive round trips with losses above the baseline after which the flow sends no more than is delivered. With one, the mean
-/// performance on 200 random networks was 0.4 % lower.
-const LOSSY_ROUNDS: u32 = 2;
-/// Round trips before the first test of the losses. Own choice, not swept.
-const FIRST_LOSS_TEST: u32 = 8;
 
 /// Rate controller of one connection: TPA-wide's own congestion control. Rates are bytes per second, headers included.
 #[derive(Clone, Debug)]
@@ -126,8 +115,8 @@ pub struct RateController {
     /// Rate that losses or marks without a visible queue showed to be too high, as at a policer. Growth is slow near it.
     policer_rate: f64,
     excess_losses: ExcessLosses,
-    /// Number of consecutive round trips with losses above the baseline.
-    lossy_rounds: u32,
+    /// `true` if losses of the last round trip were above the baseline.
+    is_lossy: bool,
     jitter: JitterEstimator,
     /// Longest recent queue.
     queue_maximum: QueueMaximum,
@@ -164,18 +153,18 @@ impl RateController {
             probe_rtt_after: PROBE_RTT_INTERVAL,
             delivery_rates: MaxFilter::new(),
             delivered_bytes: 0,
-            losses: LossEstimator::new(config.loss_threshold, config.losses),
+            losses: LossEstimator::new(config.loss_threshold, config.max_unobserved_loss),
             round: Round::new(Instant::ZERO, 0),
             half_round: HalfRound::new(Instant::ZERO),
-            rounds_to_loss_test: FIRST_LOSS_TEST,
-            loss_test_interval: FIRST_LOSS_TEST,
+            rounds_to_loss_test: config.competing.probe_rounds,
+            loss_test_interval: config.competing.probe_rounds,
             policer_rate: f64::INFINITY,
             excess_losses: ExcessLosses::No,
-            lossy_rounds: 0,
+            is_lossy: false,
             jitter: JitterEstimator::default(),
             queue_maximum: QueueMaximum::default(),
             no_queue: false,
-            competing: CompetingTraffic::new(config.competing),
+            competing: CompetingTraffic::new(config.competing, config.growth_interval),
             path_change: PathChange::default(),
             rate_before_drains: 0.0,
             competitive_window: None,
@@ -193,7 +182,7 @@ impl Controller for RateController {
             State::InitialWindow => None,
             State::Drain { .. } => Some(self.rate * self.config.drain_gain),
             State::ProbeRtt { settled: OldPacketsDrained::NotYet } => Some(self.rate * PROBE_RTT_GAIN),
-            State::Competitive(_) => Some(self.rate * COMPETITIVE_PACING_GAIN),
+            State::Competitive(_) => Some(self.rate * PACING_GAIN),
             State::ProbeRtt { settled: OldPacketsDrained::Yes }
             | State::Startup { .. }
             | State::Cruise { .. }
@@ -210,7 +199,7 @@ impl Controller for RateController {
             State::Competitive(cubic) => return (cubic.window() * self.packet_bytes) as u64,
             _ => {}
         }
-        let seconds = least_rtt.as_secs_f64() * self.config.cwnd_gain + reordering.as_secs_f64();
+        let seconds = least_rtt.as_secs_f64() * self.config.headroom + reordering.as_secs_f64();
         (self.rate * seconds + f64::from(together) * self.packet_bytes) as u64
     }
 
@@ -262,8 +251,8 @@ impl Controller for RateController {
 
     fn restart(&mut self, now: Instant, next_number: u64) {
         self.rate /= 2.0;
-        self.rounds_to_loss_test = FIRST_LOSS_TEST;
-        self.loss_test_interval = FIRST_LOSS_TEST;
+        self.loss_test_interval = self.config.competing.probe_rounds;
+        self.rounds_to_loss_test = self.loss_test_interval;
         self.discard_samples();
         self.link_rates.clear();
         self.delivery_rates.clear();
@@ -418,7 +407,7 @@ impl RateController {
         if self.half_round.has_samples() {
             self.half_round = HalfRound::new(ack.now);
         }
-        self.lossy_rounds = if self.losses.is_above_baseline() { self.lossy_rounds + 1 } else { 0 };
+        self.is_lossy = self.losses.is_above_baseline();
         let is_marked = self.marks.on_round();
         let mut has_path_changed = false;
         match *self.state.current() {
@@ -457,10 +446,10 @@ impl RateController {
                 Verdict::Excess(share) => {
                     self.start_loss_test(LossEvidence { loss_rate: share, sent: sample.sent }, ack.srtt)
                 }
+                Verdict::Undecided if self.excess_losses == ExcessLosses::Once => {}
                 Verdict::Baseline(share) if self.is_loss_test_due() => {
                     self.start_loss_test(LossEvidence { loss_rate: share, sent: sample.sent }, ack.srtt);
                 }
-                Verdict::Undecided if self.excess_losses == ExcessLosses::Once => {}
                 Verdict::Undecided | Verdict::Baseline(_) => {
                     self.excess_losses = ExcessLosses::No;
                     self.grow(step, sample, ack);
@@ -478,7 +467,7 @@ impl RateController {
     /// Returns the highest rate that the recent delivery rate supports. The sum of the rates of all flows is then not
     /// much above the rate of the link, even if flows misclassify congestive losses. While losses persist, a flow has no room to grow.
     fn highest_supported_rate(&self) -> f64 {
-        let headroom = if self.lossy_rounds < LOSSY_ROUNDS { self.config.delivery_headroom } else { 1.0 };
+        let headroom = if self.is_lossy { 1.0 } else { self.config.headroom };
         headroom * self.delivery_rates.get() / (1.0 - self.losses.baseline())
     }
 

@@ -7,9 +7,6 @@ use hopline_core::Duration;
 /// Consecutive drains with an equal delay that indicate another path. One could be chance: competing flows may add as much as this flow
 /// leaves. Own choice, not swept.
 const EQUAL_DRAINS: u32 = 2;
-/// Difference up to which delays are equal, as a part of the queueing delay, beside the tolerance of a delay. A drain of a queue of which
-/// this flow has a tenth shortens it by more. Own choice, not swept.
-const EQUAL_PART: u64 = 50;
 
 /// Delays before and after drains.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,10 +19,9 @@ impl PathChange {
     /// Records a drain that began with a queueing delay of `before`. `after`: the shortest and the longest one of a round trip after it,
     /// `is_queue`: the queue is gone, or has lost packets. Returns whether the path is another one.
     pub(super) fn on_drain(&mut self, before: Duration, after: [Duration; 2], is_queue: bool) -> bool {
-        let tolerance = DELAY_TOLERANCE + before / EQUAL_PART;
         let [shortest, longest] = after;
-        let is_equal =
-            shortest.abs_diff(before) <= tolerance && longest.saturating_sub(shortest) <= tolerance;
+        let is_equal = shortest.abs_diff(before) <= DELAY_TOLERANCE
+            && longest.saturating_sub(shortest) <= DELAY_TOLERANCE;
         self.equal_drains = if is_equal && !is_queue { self.equal_drains + 1 } else { 0 };
         if self.equal_drains < EQUAL_DRAINS {
             return false;
@@ -44,7 +40,7 @@ mod tests {
     #[test]
     fn two_drains_that_change_nothing_show_another_path() {
         let mut path = PathChange::default();
-        assert!(!path.on_drain(US(90_000), [US(90_100), US(91_000)], false));
+        assert!(!path.on_drain(US(90_000), [US(90_100), US(90_400)], false));
         assert!(path.on_drain(US(90_100), [US(90_100), US(90_100)], false));
         assert!(!path.on_drain(US(90_100), [US(90_100), US(90_100)], false), "detected anew");
     }
@@ -61,11 +57,11 @@ mod tests {
     }
 
     #[test]
-    fn a_short_queue_has_the_tolerance_of_a_delay() {
+    fn delays_within_the_tolerance_are_equal() {
         let mut path = PathChange::default();
-        path.on_drain(US(5000), [US(5390), US(5400)], false);
-        assert!(path.on_drain(US(5000), [US(5000), US(5400)], false));
-        path.on_drain(US(5000), [US(5410), US(5410)], false);
+        path.on_drain(US(5000), [US(5300), US(5300)], false);
+        assert!(path.on_drain(US(5000), [US(5000), US(5300)], false));
+        path.on_drain(US(5000), [US(5301), US(5301)], false);
         assert!(!path.on_drain(US(5000), [US(5000), US(5000)], false));
     }
 }

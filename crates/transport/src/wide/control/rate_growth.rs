@@ -1,11 +1,11 @@
 //! Growth of the rate: at the start, and while there is no queue.
 
 use super::super::controller::{AckSample, Arrival, SendLimit};
+use super::RateController;
 use super::link_rate::SATURATION;
 use super::loss_estimator::{BaselineUpdates, MAX_PATH_LOSS, Verdict};
 use super::samples::{ExcessLosses, RateTrial, RoundSample, TrialResult};
 use super::state::State;
-use super::{RateController, STARTUP_GAIN};
 use hopline_core::Duration;
 
 /// Largest first rate, as a multiple of the initial window per round trip. A higher estimate is not used, since a radio may
@@ -14,10 +14,6 @@ pub(super) const MAX_FIRST_RATE: f64 = 16.0;
 /// Factor of the rate that a loss test found too high, with each increase of the rate: after 70 increases it has doubled,
 /// so that a path that has become faster is used. Own choice, not swept.
 const POLICER_RATE_GROWTH: f64 = 1.01;
-/// Packets in flight below which a flow also grows while there is a short queue: of so few, the queue is that of other flows, which would
-/// otherwise starve it. With 16 the means on 300 random networks were equal. Without it a flow beside CUBIC reached 0.07 of what the best
-/// rival does there, in place of 0.26.
-const SMALL_FLIGHT: f64 = 8.0;
 
 impl RateController {
     /// Makes the first estimate of the rate from the spacing of the arrivals of the first burst.
@@ -36,10 +32,11 @@ impl RateController {
         self.start_round(ack.now, ack.next_number);
     }
 
-    /// Starts fast growth from the current rate. `guess`: estimate of the rate of the link.
+    /// Starts fast growth from the current rate. `guess`: estimate of the rate of the link. Above it, the rate grows at first as in Cruise,
+    /// by an ever larger factor: the estimate may be exact, and a doubled rate would then fill the queue.
     pub(super) fn enter_startup(&mut self, guess: f64, next_number: u64) {
         let trial = RateTrial::starting_at(next_number);
-        self.state.enter(State::Startup { guess, gain: STARTUP_GAIN, trial });
+        self.state.enter(State::Startup { guess, gain: 1.0 + self.config.growth_max, trial });
     }
 
     /// Continues the measurement at the current rate, and raises the rate once there is a result.
@@ -119,8 +116,11 @@ impl RateController {
         unit.min(self.config.growth_max * self.rate)
     }
 
+    /// Returns whether fewer packets than the initial window are in flight. Such a flow also grows while there is a short queue: it is that of
+    /// other flows, which would otherwise starve it. Without this a flow beside CUBIC reached 0.07 of what the best rival does there, in
+    /// place of 0.26.
     pub(super) fn has_small_flight(&self, srtt: Duration) -> bool {
-        self.rate * srtt.as_secs_f64() < SMALL_FLIGHT * self.packet_bytes
+        self.rate * srtt.as_secs_f64() < f64::from(self.config.initial_window) * self.packet_bytes
     }
 
     /// Continues at this rate, with the smallest step.

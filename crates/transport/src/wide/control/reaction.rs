@@ -2,32 +2,17 @@
 
 use super::super::controller::{AckSample, Controller, SendLimit};
 use super::competing::{DrainReason, DrainStart, Queue};
-use super::competitive::{CUBIC, CompetitiveWindow, QueueLoss};
+use super::competitive::{CompetitiveWindow, QueueLoss};
 use super::loss_estimator::{BaselineUpdates, Cause};
 use super::marks::Series;
 use super::rate_growth::MAX_FIRST_RATE;
 use super::samples::{LossEvidence, OldPacketsDrained, RoundSample};
 use super::state::State;
-use super::{FIRST_LOSS_TEST, PROBE_RTT_INTERVAL, RateController};
+use super::{PROBE_RTT_INTERVAL, RateController};
 use hopline_core::Duration;
 
-/// Factor of the rate during a test of the losses. The change of the loss rate that it causes at a policer, a fifth, is
-/// clear after [`loss_estimator`](super::loss_estimator) packets. Own choice, not swept.
-const LOSS_TEST_GAIN: f64 = 0.8;
-/// Baseline loss rate above which losses are tested periodically. Below it a test costs more than it can gain. Own choice,
-/// not swept.
-const LOSS_TEST_THRESHOLD: f64 = 0.03;
-/// Longest interval between two tests, round trips. The interval doubles with each test that finds the path to be the
-/// cause. At the longest one a test of two round trips costs less than 0.1 % of the rate. Own choice, not swept.
-const MAX_LOSS_TEST_INTERVAL: u32 = 512;
 /// Factor of the rate after ECN marks (RFC 8511 §3.1). With a smaller reduction, CUBIC with ECN gets a few hundredths of a link beside it.
 const MARK_FACTOR: f64 = 0.85;
-/// Ratio of the rate of the link to that of the flow above which the flow starts again. Full steps of growth take four round trips for less.
-/// Own choice, not swept.
-const FASTER_LINK: f64 = 2.0;
-/// Least factor of the rate if the last drain brought no relief: that of CUBIC (RFC 9438 §4.6). Competing traffic may have filled the
-/// queue, and the rate that this flow measures is then what they leave of the link.
-const FUTILE_DRAIN_FACTOR: f64 = CUBIC.beta;
 
 impl RateController {
     /// Reacts to ECN marks; packet `number` has arrived. Before the first estimate there is no rate to reduce, a drain is a reaction under
@@ -66,15 +51,15 @@ impl RateController {
         }
     }
 
-    /// Reacts to a queue that has emptied at `link_rate`, or a higher rate. If the link is faster than this flow sends, it starts again at
-    /// half of that, as after the first burst.
+    /// Reacts to a queue that has emptied at `link_rate`, or a higher rate. If the link is faster by more than the headroom, the flow starts
+    /// again at half of that, as after the first burst.
     pub(super) fn on_empty_queue(&mut self, link_rate: f64, ack: &AckSample) {
         let is_path_limited = ack.limit == SendLimit::Path
             && matches!(
                 self.state.current(),
                 State::Drain { .. } | State::EvaluateDrain { .. } | State::Cruise { .. }
             );
-        if is_path_limited && link_rate > FASTER_LINK * self.rate {
+        if is_path_limited && link_rate > self.config.headroom * self.rate {
             self.reset_losses();
             self.competing.reset();
             let guess = link_rate.min(self.rate * MAX_FIRST_RATE);
@@ -89,9 +74,8 @@ impl RateController {
             self.rate_before_drains = self.rate_within_link();
         }
         let expected = queue + self.expected_queue_growth(ack);
-        let is_futile = self.competing.drains_without_relief() > 0 && !self.losses.is_above_baseline();
-        let least = if is_futile { self.rate * FUTILE_DRAIN_FACTOR } else { 0.0 };
-        self.reduce(self.rate_within_link().max(least));
+        self.rate = self.rate_within_link() * self.config.decrease_factor;
+        self.reductions += 1;
         self.start_drain(DrainStart { reason: DrainReason::Congestion, queue, expected }, ack);
     }
 
@@ -125,14 +109,6 @@ impl RateController {
         self.state.enter(State::Drain { until: ack.now + lasts, was });
         self.losses.reset_counts();
         self.start_round(ack.now, ack.next_number);
-    }
-
-    pub(super) fn reduce(&mut self, link_rate: f64) {
-        if link_rate > 0.0 {
-            self.rate = self.rate.min(link_rate);
-        }
-        self.rate *= self.config.decrease_factor;
-        self.reductions += 1;
     }
 
     /// Ends a drain after which packets have hardly any queueing delay: `queue`.
@@ -187,8 +163,7 @@ impl RateController {
         if left < self.queue_low().max(packet) { Queue::Drained } else { Queue::Standing }
     }
 
-    /// Follows the window of competitive mode until the queue is gone. A stay is limited, since several flows of this
-    /// algorithm may take each other for competing loss-based flows.
+    /// Follows the window of competitive mode until the queue is gone, or the stay was too long.
     pub(super) fn on_competitive_round(
         &mut self,
         mut cubic: CompetitiveWindow,
@@ -206,31 +181,33 @@ impl RateController {
         if self.competing.has_left() {
             self.competing.assume_return();
             self.resume_cruise();
-        } else if cubic.rounds() >= self.config.competing.max_competitive_rounds {
+        } else if cubic.is_stay_over() {
             self.competing.reset();
             self.resume_cruise();
         }
     }
 
-    /// Returns whether a test of the losses is due.
+    /// Returns whether a test of the losses is due: the baseline is above what is attributed to the path without an observation. The
+    /// interval doubles with each test that finds the path to be the cause.
     pub(super) fn is_loss_test_due(&mut self) -> bool {
         self.rounds_to_loss_test = self.rounds_to_loss_test.saturating_sub(1);
         self.rounds_to_loss_test == 0
-            && self.losses.baseline() > LOSS_TEST_THRESHOLD
+            && self.losses.baseline() > self.config.max_unobserved_loss
             && self.rate_before > 0.0
     }
 
     /// Starts a test of the losses: sends less for a while to see if the loss rate falls. A flow at the least rate cannot
     /// be tested, and does not cause the losses.
     pub(super) fn start_loss_test(&mut self, of: LossEvidence, srtt: Duration) {
-        if self.rate.min(of.sent) * LOSS_TEST_GAIN < self.min_rate(srtt) {
+        let reduced = self.rate.min(of.sent) * self.config.drain_gain;
+        if reduced < self.min_rate(srtt) {
             self.losses.attribute_to_path(of.loss_rate);
             self.rounds_to_loss_test = self.loss_test_interval;
             self.reset_losses();
             return self.state.continue_cruise(1.0);
         }
         self.state.enter(State::ProbeLoss { of, rate: self.rate, settled: OldPacketsDrained::NotYet });
-        self.rate = self.rate.min(of.sent) * LOSS_TEST_GAIN;
+        self.rate = reduced;
     }
 
     /// Returns the sending rate that would have sufficed for the delivered data.
@@ -244,12 +221,12 @@ impl RateController {
         match cause {
             Cause::Path => {
                 self.rate = rate.min(self.sufficient_rate(share, rate).max(self.rate));
-                self.loss_test_interval = (self.loss_test_interval * 2).min(MAX_LOSS_TEST_INTERVAL);
+                self.loss_test_interval = self.loss_test_interval.saturating_mul(2);
             }
             Cause::Rate => {
                 self.rate = self.rate.min(self.sufficient_rate(share, self.rate));
                 self.policer_rate = self.rate;
-                self.loss_test_interval = FIRST_LOSS_TEST;
+                self.loss_test_interval = self.config.competing.probe_rounds;
                 self.reductions += 1;
             }
         }

@@ -4,9 +4,9 @@ use super::super::controller::{Arrival, SendLimit};
 use super::link_rate::{self, SATURATION};
 use hopline_core::{Duration, Instant};
 
-/// Least number of queue samples in a half-round, since a single packet may be late for another reason. Own choice, not
-/// swept.
-const MIN_QUEUE_SAMPLES: u32 = 4;
+/// Least number of packets in a round trip, and of samples of the queue in half of one. Fewer give no loss rate, a flow at the least rate
+/// would react to each packet, and a single packet may be late for another reason. Own choice, not swept.
+pub(super) const MIN_ROUND_PACKETS: u64 = 4;
 
 /// Measurement of the link at a new rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,7 +100,7 @@ pub(super) struct Round {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HalfRound {
     pub(super) since: Instant,
-    pub(super) samples: u32,
+    pub(super) samples: u64,
     pub(super) queue: Duration,
 }
 
@@ -159,7 +159,7 @@ impl HalfRound {
 
     /// Returns whether there are enough samples.
     pub(super) const fn has_samples(&self) -> bool {
-        self.samples >= MIN_QUEUE_SAMPLES
+        self.samples >= MIN_ROUND_PACKETS
     }
 
     pub(super) fn is_over(&self, now: Instant, srtt: Duration) -> bool {

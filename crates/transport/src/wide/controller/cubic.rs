@@ -8,9 +8,9 @@ use hopline_core::{Duration, Instant};
 /// Pacing rate as a multiple of the window per round trip, in slow start and afterwards. Linux: `tcp_pacing_ss_ratio` and
 /// `tcp_pacing_ca_ratio`.
 const SLOW_START_PACING_GAIN: f64 = 2.0;
-const PACING_GAIN: f64 = 1.2;
-/// Least window, packets (RFC 5681 §3.1 (4)).
-const MIN_WINDOW: f64 = 2.0;
+pub(in crate::wide) const PACING_GAIN: f64 = 1.2;
+/// Least window, packets (RFC 5681 §3.1 (4)). Below two, an acknowledgment for every second packet would wait for its timer.
+pub(in crate::wide) const MIN_WINDOW: f64 = 2.0;
 
 /// Controller by CUBIC: every loss and every mark is congestion. Windows are in packets.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@
 //! for a choice at run time.
 
 mod bbr;
-mod cubic;
+pub(super) mod cubic;
 
 pub use bbr::BbrController;
 pub use cubic::CubicController;

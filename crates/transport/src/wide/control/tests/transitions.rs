@@ -28,7 +28,7 @@ fn states(bottleneck: &Bottleneck, from: u64, most: usize) -> Vec<String> {
 
 #[test]
 fn startup_ends_once_the_rate_of_the_link_is_found() {
-    assert_eq!(states(&Bottleneck::new(), 0, 2), ["0.104 Startup", "0.303 Cruise"]);
+    assert_eq!(states(&Bottleneck::new(), 0, 2), ["0.104 Startup", "0.306 Cruise"]);
 }
 
 #[test]
@@ -37,15 +37,15 @@ fn a_slower_link_is_drained_at_once_and_again_until_the_queue_is_gone() {
     assert_eq!(
         states(&bottleneck, 7, 9),
         [
-            "7.003 Cruise",
-            "7.089 Drain",
-            "7.206 EvaluateDrain",
-            "7.206 Cruise",
-            "7.407 Drain",
-            "7.450 EvaluateDrain",
-            "7.508 Cruise",
-            "7.865 Drain",
-            "7.913 EvaluateDrain",
+            "7.014 EvaluateDrain",
+            "7.077 Cruise",
+            "7.106 Drain",
+            "7.197 EvaluateDrain",
+            "7.197 Cruise",
+            "7.359 Drain",
+            "7.393 EvaluateDrain",
+            "7.455 Cruise",
+            "7.489 Drain"
         ]
     );
 }
@@ -55,12 +55,12 @@ fn cruise_alternates_with_short_drains() {
     assert_eq!(
         states(&Bottleneck::new(), 10, 6),
         [
-            "10.051 Drain",
-            "10.070 EvaluateDrain",
-            "10.123 Cruise",
-            "10.415 Drain",
-            "10.434 EvaluateDrain",
-            "10.487 Cruise",
+            "10.115 Drain",
+            "10.134 EvaluateDrain",
+            "10.187 Cruise",
+            "10.478 Drain",
+            "10.498 EvaluateDrain",
+            "10.550 Cruise"
         ]
     );
 }
@@ -69,14 +69,14 @@ fn cruise_alternates_with_short_drains() {
 fn losses_above_the_baseline_are_tested() {
     // A queue that is too short to be seen drops what a policer would.
     let states = states(
-        &Bottleneck { queue: Duration::from_micros(900), loss: 0.05, ..Bottleneck::new() },
+        &Bottleneck { queue: Duration::from_micros(900), loss: 0.08, ..Bottleneck::new() },
         0,
         usize::MAX,
     );
     let first = states.iter().position(|state| state.ends_with("ProbeLoss")).expect("a test");
     assert_eq!(
         states[first - 1..first + 3],
-        ["0.801 Cruise", "1.306 ProbeLoss", "1.413 Cruise", "2.299 ProbeLoss",]
+        ["0.725 Cruise", "1.113 ProbeLoss", "1.219 Cruise", "2.219 ProbeLoss"]
     );
 }
 
@@ -86,18 +86,19 @@ fn a_short_standing_queue_is_probed_for_competing_traffic() {
     assert_eq!(
         states(&Bottleneck { competing, ..Bottleneck::new() }, 6, 24),
         [
-            "6.317 Drain",
-            "6.331 EvaluateDrain",
-            "6.387 Cruise",
-            "6.818 Drain",
-            "6.828 EvaluateDrain",
-            "6.882 Cruise",
-            "7.313 Drain",
-            "7.322 EvaluateDrain",
-            "7.376 Cruise",
-            "7.807 Drain",
-            "7.817 EvaluateDrain",
-            "7.871 Competitive",
+            "6.027 Cruise",
+            "6.458 Drain",
+            "6.468 EvaluateDrain",
+            "6.522 Cruise",
+            "6.953 Drain",
+            "6.963 EvaluateDrain",
+            "7.016 Cruise",
+            "7.447 Drain",
+            "7.457 EvaluateDrain",
+            "7.511 Cruise",
+            "7.942 Drain",
+            "7.952 EvaluateDrain",
+            "8.006 Competitive"
         ]
     );
 }
@@ -109,22 +110,19 @@ fn a_queue_that_does_not_drain_starts_competitive_mode_and_its_end_ends_it() {
     let rates = vec![(AT(0), 20e6), (AT(10), 200e6)];
     let states = states(&Bottleneck { competing, rates, ..Bottleneck::new() }, 6, usize::MAX);
     let first = states.iter().position(|state| state.ends_with("Competitive")).expect("a competing flow");
-    assert_eq!(first, 11, "four drains: {states:?}");
+    assert_eq!(first, 12, "four drains: {states:?}");
     assert_eq!(
         states[first - 3..first + 2],
-        ["6.743 Cruise", "6.783 Drain", "6.900 EvaluateDrain", "6.981 Competitive", "10.242 Cruise",]
+        ["6.789 Cruise", "6.831 Drain", "6.939 EvaluateDrain", "7.020 Competitive", "10.240 Cruise"]
     );
 }
 
 #[test]
 fn a_long_outage_leads_back_to_startup_and_a_short_one_does_not() {
     let short = Bottleneck { outage: Some(AT(6)..AT(7)), ..Bottleneck::new() };
-    assert_eq!(states(&short, 6, 4), ["7.383 Drain", "7.403 EvaluateDrain", "7.455 Cruise", "7.696 Drain",]);
+    assert_eq!(states(&short, 6, 4), ["7.157 Cruise", "7.397 Drain", "7.416 EvaluateDrain", "7.472 Cruise"]);
     let long = Bottleneck { outage: Some(AT(6)..AT(11)), ..Bottleneck::new() };
-    assert_eq!(
-        states(&long, 6, 4),
-        ["11.091 Startup", "11.487 Cruise", "11.501 Drain", "11.528 EvaluateDrain",]
-    );
+    assert_eq!(states(&long, 6, 4), ["11.157 Cruise", "11.157 Startup", "11.467 Cruise", "11.534 Drain"]);
 }
 
 /// Returns the transitions of a controller under random acknowledgments, outages and changes of the path.
@@ -176,15 +174,15 @@ proptest! {
 
     #[test]
     fn no_undocumented_transition_occurs(
-        config in (0.01..1.0f64, 0.01..1.0f64, 1u32..4, 1u32..6),
+        config in (0.01..1.0f64, 1u32..4, 1u32..6),
         acks in proptest::collection::vec(
             (1u64..200_000, 0u64..300_000, 0u64..40, 0u64..20, 0u32..9, 0u32..200),
             1..400,
         ),
     ) {
         let mut control = Config::DEFAULT.control;
-        (control.decrease_factor, control.drain_gain) = (config.0, config.1);
-        (control.competing.futile_drains, control.competing.probe_rounds) = (config.2, config.3);
+        control.drain_gain = config.0;
+        (control.competing.futile_drains, control.competing.probe_rounds) = (config.1, config.2);
         let mut driver = Driver::with_config(control);
         for (after, delay, packets, lost, marks, event) in acks {
             match event {
