@@ -151,6 +151,16 @@ fn cubic_beside_it_keeps_most_of_its_share_behind_codel() {
     assert!(cubic > 0.8 * 9.6e6 && wide > 0.6 * 9.6e6, "{goodputs:.3?} bit/s");
 }
 
+/// Its losses begin late and grow slowly, so that the baseline follows them until it is tested.
+#[test]
+fn a_policer_with_a_deep_bucket_drops_little() {
+    let policer = Policer { rate_bps: 10_000_000, burst_bytes: 300_000 };
+    let mut policed = path();
+    policed.impairments.policer = [Some(policer), None];
+    let sent = packets_sent_per_delivered(&simulate(&wired(2).link(policed).bulk(0, 1, WIDE).seconds(20), 1));
+    assert!(sent < 1.15, "{sent:.2} packets sent for one delivered");
+}
+
 #[test]
 fn a_policer_drops_little_and_radio_losses_are_tolerated() {
     let policer = Policer { rate_bps: 10_000_000, burst_bytes: 30_000 };

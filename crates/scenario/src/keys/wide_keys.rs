@@ -102,7 +102,7 @@ pub const WIDE: &[Key] = &[
         "probe_rounds",
         1,
         1_000_000_000,
-        "round trips with a queue and without a drain, before the rate is reduced as a probe for competing traffic",
+        "round trips with a queue and without a drain, before the rate is reduced as a probe for competing traffic; also until high losses are first tested",
     )
     .formerly(&["look_rounds"])
     .default(whole(COMPETING.probe_rounds())),

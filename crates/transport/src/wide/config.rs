@@ -131,13 +131,14 @@ settings! {
         /// Drain gain: share of the reduced rate while a queue drains, and share of the rate while losses are tested. 0–1, default 0.75.
         drain_gain, with_drain_gain: f64,
         /// Growth interval: in the first round trip without queue the rate grows by one packet per interval, per interval,
-        /// independent of the rate, so that flows converge. In each following round trip the step doubles. Above zero,
-        /// default 35 ms.
+        /// independent of the rate, so that flows converge. In each following round trip the step doubles. Also the least
+        /// duration of a round trip that counts for competing traffic. Above zero, default 35 ms.
         growth_interval, with_growth_interval: Duration as into,
         /// Largest first step of growth, as a share of the rate. The last step at most doubles the rate. 0–1, default 0.125.
         growth_max, with_growth_max: f64,
         /// Headroom above what the path has carried: largest sending rate as a multiple of the recent delivery rate corrected for the
-        /// baseline loss rate, and largest volume in flight in bandwidth-delay products. At least 1, default 2.
+        /// baseline loss rate, and largest volume in flight in bandwidth-delay products. A link that is faster than the rate by more than that starts
+        /// Startup again. At least 1, default 2.
         headroom, with_headroom: f64,
         /// Loss threshold: standard deviations above the baseline from which on losses indicate congestion. Default 2.5.
         loss_threshold, with_loss_threshold: f64,
