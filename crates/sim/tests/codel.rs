@@ -51,6 +51,18 @@ fn codel_marks_ecn_capable_packets() {
     assert_eq!(outcome.flows[0].retransmissions, 0, "only datagrams were dropped");
 }
 
+/// Slow start overflows the queue while packets are marked, so marks and losses come together.
+#[test]
+fn marks_beside_losses_do_not_raise_the_window() {
+    let mark = CoDelConfig { action: SignalAction::Mark, ..CoDelConfig::RFC8289 };
+    let mut link = support::link(0, 1, 20_000_000, Duration::from_millis(25), 83);
+    link.queue.discipline = Discipline::CoDel(mark);
+    let over = Config::linux().with_receive_buffer(64 << 20).with_ecn(EcnMode::Request);
+    let flow = simulate(&support::wired(2).link(link).bulk(0, 1, over).seconds(12), 1).flows.remove(0);
+    assert!(flow.goodput_bps() > 17e6, "{:.3e} bit/s", flow.goodput_bps());
+    assert!(flow.retransmissions < 200, "{} of {}", flow.retransmissions, flow.segments_sent);
+}
+
 #[test]
 fn with_fq_codel_a_sparse_flow_has_no_queueing_delay() {
     let outcome = simulate(&bottleneck(Config::linux(), Discipline::FqCoDel(FQ)), 1);

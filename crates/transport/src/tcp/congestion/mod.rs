@@ -346,6 +346,8 @@ impl CongestionState {
                 0 if ack.marked_bytes > 0 => self.window.cwnd.into(),
                 flight => flight,
             };
+            // An ACK that ends recovery covers data that left the path long ago.
+            let flight = flight.min(u64::from(self.window.cwnd) + u64::from(self.window.inflation));
             let target = self.reduce(config, flight, Cause::Mark, RttContext::from_ack(ack));
             self.start_mark_reduction(config, ack, target);
             EcnEffect::Reduced
@@ -492,6 +494,9 @@ impl CongestionState {
                 self.reduce(config, ack.nxt - ack.una, Cause::FastRetransmit, RttContext::from_ack(ack));
         } else {
             self.reduction_was_held = !self.is_not_held();
+            if self.is_not_held() {
+                self.reduced_below = ack.max; // marks of this recovery are of the window that it repairs
+            }
         }
         self.abandon_mark_reduction();
         self.recover = ack.max;

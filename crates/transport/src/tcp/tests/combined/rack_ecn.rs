@@ -54,6 +54,38 @@ fn a_mark_after_a_loss_does_not_reduce_in_the_same_window() {
 }
 
 #[test]
+fn a_mark_during_a_recovery_that_followed_a_mark_does_not_reduce() {
+    let mut s = in_flight(rack_and_ecn(), 10);
+    s.receive_at(200, segment(1).ack(1001).ece());
+    s.receive_at(210, segment(1).ack(8001).ece());
+    assert_eq!(s.transmits(), "ECT W 10001:11001 ack 1; ECT . 11001:12001 ack 1; ECT . 12001:13001 ack 1");
+    s.receive_at(310, segment(1).ack(8001).ece().sack(9001, 11_001).sack(12_001, 13_001));
+    assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Recovery, (5000, 5000)));
+    assert!(s.transmits().starts_with(". 8001:9001 ack 1; . 11001:12001 ack 1"));
+    s.receive_at(410, segment(1).ack(11_001).ece().sack(12_001, 13_001));
+    s.transmits();
+    assert_eq!((reactions(&s), window(&s)), ([1, 1, 0], (5000, 5000)));
+    s.receive_at(510, segment(1).ack(13_001).ece());
+    assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Open, (5000, 5000)));
+}
+
+#[test]
+fn a_mark_at_the_end_of_a_recovery_reduces_what_the_recovery_left() {
+    let mut s = in_flight(rack_and_ecn(), 10);
+    s.receive_at(200, segment(1).ack(1).sack(1001, 10_001));
+    assert_eq!((s.endpoint.phase(), window(&s)), (RecoveryPhase::Recovery, (5000, 5000)));
+    assert!(s.transmits().ends_with("13001:14001 ack 1"), "four new segments follow");
+    s.receive_at(300, segment(1).ack(1).ece().sack(1001, 14_001));
+    assert!(s.transmits().ends_with("17001:18001 ack 1"));
+    s.receive_at(310, segment(1).ack(14_001).ece());
+    assert_eq!(
+        window(&s),
+        (2500, 2500),
+        "half of five segments, not of the seventeen that the ACK covers and leaves"
+    );
+}
+
+#[test]
 fn a_tail_loss_in_a_marked_window_does_not_reduce() {
     let mut s = connected(rack_and_ecn(), 10);
     s.endpoint.send(s.now, Length(10_000)).unwrap();
