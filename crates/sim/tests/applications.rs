@@ -1,6 +1,6 @@
 //! On-off sources, requests and responses: when they speak, what they count, how they end.
 
-use crate::support::{SpecBuilder, chain, link, ns2_tcp, standing, wired};
+use crate::support::{SpecBuilder, chain, exchange, link, ns2_tcp, standing, wired};
 use core::num::NonZeroU64;
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
@@ -16,15 +16,6 @@ const fn ms(n: u64) -> Duration {
 /// Two nodes, one link of 10 Mb/s and 50 ms.
 fn long_wire() -> Spec {
     wired(2).link(link(0, 1, 10_000_000, ms(50), 50))
-}
-
-fn exchange(request: f64, response: f64, think_s: f64, transactions: u64) -> ExchangeSpec {
-    ExchangeSpec {
-        request_bytes: RandomVariable::Constant(request),
-        response_bytes: RandomVariable::Constant(response),
-        think_s: RandomVariable::Constant(think_s),
-        transactions: NonZeroU64::new(transactions),
-    }
 }
 
 /// Pages and pauses of every size.

@@ -1,6 +1,6 @@
 //! TPA-wide over links that it shares, and over a mesh.
 
-use crate::support::{SpecBuilder, chain, link, wired};
+use crate::support::{SpecBuilder, chain, exchange, link, wired};
 use hopline_core::Duration;
 use hopline_queue::CoDelConfig;
 use hopline_radio::phy::errors::{ErrorModel, GilbertPackets, Probability};
@@ -130,6 +130,16 @@ fn beside_cubic_over_a_long_round_trip_neither_starves() {
 }
 
 #[test]
+fn a_response_over_a_satellite_comes_no_later_than_with_cubic() {
+    let path = link(0, 1, 50_000_000, Duration::from_millis(300), 2500);
+    let [wide, cubic] = [WIDE, tcp::Config::linux().into()].map(|over: Transport| {
+        let spec = wired(2).link(path.clone()).exchange(0, 1, over, exchange(200.0, 300_000.0, 0.0, 1));
+        simulate(&spec.seconds(20), 5).flows[0].responses.max().expect("it came")
+    });
+    assert!(wide < cubic, "{wide} in place of {cubic}");
+}
+
+#[test]
 fn four_staggered_flows_become_fair() {
     let spec = (0..4).fold(wired(2).link(path()), |spec, n| spec.bulk(0, 1, WIDE).from(f64::from(n)));
     let jain = jain(&simulate(&spec.warmup(20.0).seconds(60), 1));
@@ -161,6 +171,16 @@ fn a_policer_with_a_deep_bucket_drops_little() {
     assert!(sent < 1.15, "{sent:.2} packets sent for one delivered");
 }
 
+/// After half a minute the base delay is measured anew, and no loss is observed in a short queue any longer.
+#[test]
+fn a_policer_drops_little_for_as_long_as_the_flow_lasts() {
+    let mut policed = path_with_queue(100);
+    policed.impairments.policer = [Some(Policer { rate_bps: 5_000_000, burst_bytes: 30_000 }), None];
+    let outcome = simulate(&wired(2).link(policed).bulk(0, 1, WIDE).seconds(60), 1);
+    let sent = packets_sent_per_delivered(&outcome);
+    assert!(sent < 1.15, "{sent:.2} packets sent for one delivered");
+}
+
 #[test]
 fn a_policer_drops_little_and_radio_losses_are_tolerated() {
     let policer = Policer { rate_bps: 10_000_000, burst_bytes: 30_000 };
@@ -183,6 +203,15 @@ fn a_policer_drops_little_and_radio_losses_are_tolerated() {
         packets_sent_per_delivered(&outcome)
     );
     assert!(goodput_bps(&outcome, 0) > 15.5e6, "{:.3e} bit/s", goodput_bps(&outcome, 0));
+}
+
+/// An acknowledgment covers four packets, and ten are in flight.
+#[test]
+fn lost_acknowledgments_do_not_stop_a_flow_over_a_short_path() {
+    let mut path = link(0, 1, 20_000_000, Duration::from_millis(1), 73);
+    path.errors[1] = ErrorModel::PacketLoss(Probability::new(0.3).expect("a probability"));
+    let flow = simulate(&wired(2).link(path).bulk(0, 1, WIDE).warmup(2.0).seconds(12), 1).flows.remove(0);
+    assert!(flow.goodput_bps() > 12e6, "{:.3e} bit/s of 19", flow.goodput_bps());
 }
 
 #[test]

@@ -7,7 +7,7 @@ pub(crate) mod cells;
 pub(crate) mod last_hop;
 pub(crate) mod recorder;
 
-use core::num::NonZeroU16;
+use core::num::{NonZeroU16, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_queue::drop_tail::Service;
 use hopline_radio::mobility::{Position, Trajectory};
@@ -154,6 +154,16 @@ pub(crate) fn link(a: u32, b: u32, rate_bps: u64, delay: Duration, capacity: u16
         delay,
         queue: queue(capacity, Service::Fifo),
         errors: [ErrorModel::None; 2],
+    }
+}
+
+/// Requests and responses of so many bytes. `transactions` of 0: as many as the time allows.
+pub(crate) fn exchange(request: f64, response: f64, think_s: f64, transactions: u64) -> ExchangeSpec {
+    ExchangeSpec {
+        request_bytes: RandomVariable::Constant(request),
+        response_bytes: RandomVariable::Constant(response),
+        think_s: RandomVariable::Constant(think_s),
+        transactions: NonZeroU64::new(transactions),
     }
 }
 

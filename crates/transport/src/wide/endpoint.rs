@@ -1,7 +1,7 @@
 //! TPA-wide endpoint: calls of the application and getters.
 
 use super::config::Config;
-use super::control::RateController;
+use super::control::{MaxFilter, RateController};
 use super::controller::Controller;
 use super::loss_detection::OutOfOrderDetection;
 use super::outstanding::{Chunk, OutstandingPackets};
@@ -119,6 +119,8 @@ pub(super) struct SendHalf<P> {
     pub(super) next_release: Instant,
     /// Number of consecutive data packets that were not urgent.
     pub(super) consecutive_not_urgent: u32,
+    /// Most packets that an acknowledgment brought news of in the last rounds.
+    pub(super) acked_at_once: MaxFilter<8>,
     /// ECN marks that the peer has reported.
     pub(super) marks: u32,
     /// First packet after those sent while there was nothing more to send.
@@ -189,6 +191,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
                 mss: config.mss,
                 next_release: Instant::ZERO,
                 consecutive_not_urgent: 0,
+                acked_at_once: MaxFilter::new(),
                 marks: 0,
                 app_limited_until: 0,
                 highest_sent: 0,
@@ -364,7 +367,12 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
     pub fn window(&self) -> u64 {
         // Packets sent early, or late by as much, are in flight beyond the window.
         let bursts = self.config.pace_ahead.saturating_mul(2);
-        self.control.window(self.delays.min_rtt(), self.reordering_window() + bursts, self.packets_per_ack())
+        let window = |together| {
+            self.control.window(self.delays.min_rtt(), self.reordering_window() + bursts, together)
+        };
+        // Where acknowledgments are lost, each covers more packets.
+        let planned = self.packets_per_ack();
+        window(planned.max(self.snd.acked_at_once.get() as u32)).min(2 * window(planned))
     }
 
     /// Returns the pacing rate, bits per second with headers; `None` without an estimate of the path.

@@ -164,6 +164,9 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         }
         self.snd.limit = self.snd.limit.max(ack.max_data);
         let acknowledged = self.handle_ack_ranges(now, ack);
+        if self.path == PathState::Alive {
+            self.snd.acked_at_once.sample(acknowledged.packets as f64);
+        }
         self.handle_cumulative_ack(ack.cumulative);
         if let Some(largest) = acknowledged.largest {
             self.delays.sample(now, now.since(largest.sent_at), delay_of(ack));
@@ -293,6 +296,7 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         });
         if outcome != RoundOutcome::NotOver {
             self.snd.detection.on_round();
+            self.snd.acked_at_once.on_round();
             if self.control.saw_empty_queue() {
                 self.delays.record_no_queue(now);
             }

@@ -95,35 +95,35 @@ fn times_between(first: Arrival, last: Arrival, less: Duration) -> (f64, f64) {
 
 /// Maximum of the last `N` rounds.
 #[derive(Clone, Debug)]
-pub(super) struct MaxFilter<const N: usize> {
+pub(in crate::wide) struct MaxFilter<const N: usize> {
     rounds: [f64; N],
 }
 
 impl<const N: usize> MaxFilter<N> {
-    pub(super) const fn new() -> Self {
+    pub(in crate::wide) const fn new() -> Self {
         Self { rounds: [0.0; N] }
     }
 
-    pub(super) fn sample(&mut self, value: f64) {
+    pub(in crate::wide) fn sample(&mut self, value: f64) {
         self.rounds[0] = self.rounds[0].max(value);
     }
 
-    pub(super) fn on_round(&mut self) {
+    pub(in crate::wide) fn on_round(&mut self) {
         self.rounds.rotate_right(1);
         self.rounds[0] = 0.0;
     }
 
     /// Returns the maximum of this round and the previous one. In one round alone, few packets and some jitter may hide
     /// the rate.
-    pub(super) fn latest(&self) -> f64 {
+    pub(in crate::wide) fn latest(&self) -> f64 {
         self.rounds[0].max(self.rounds[1])
     }
 
-    pub(super) fn get(&self) -> f64 {
+    pub(in crate::wide) fn get(&self) -> f64 {
         self.rounds.iter().fold(0.0, |a: f64, &b| a.max(b))
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(in crate::wide) fn clear(&mut self) {
         self.rounds = [0.0; N];
     }
 }

@@ -66,7 +66,8 @@ use competing::CompetingTraffic;
 use competitive::CompetitiveWindow;
 use hopline_core::{Duration, Instant};
 use jitter::JitterEstimator;
-use link_rate::{LinkRateSampler, MaxFilter};
+use link_rate::LinkRateSampler;
+pub(super) use link_rate::MaxFilter;
 use loss_estimator::{LossEstimator, Verdict};
 use marks::Marks;
 use path_change::PathChange;
@@ -297,7 +298,11 @@ impl RateController {
         self.losses.record(ack.packets, ack.lost, ack.spurious_losses);
         self.round.delivered += ack.delivered;
         self.delivered_bytes += ack.delivered;
-        self.round.packets += ack.packets + ack.lost;
+        self.round.packets += ack.lost;
+        // Short packets, as of a handshake, are no part of the first burst, whose spacing shows the rate of the link.
+        if newest.is_some() || self.is_beyond_first_burst() {
+            self.round.packets += ack.packets;
+        }
         if ack.limit == SendLimit::Application {
             self.round.limit = SendLimit::Application;
         }

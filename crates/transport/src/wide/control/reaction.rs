@@ -192,7 +192,7 @@ impl RateController {
     pub(super) fn is_loss_test_due(&mut self) -> bool {
         self.rounds_to_loss_test = self.rounds_to_loss_test.saturating_sub(1);
         self.rounds_to_loss_test == 0
-            && self.losses.baseline() > self.config.max_unobserved_loss
+            && self.losses.baseline() >= self.config.max_unobserved_loss
             && self.rate_before > 0.0
     }
 

@@ -86,9 +86,19 @@ impl Driver {
         let sent = self.sent;
         let at_us = (self.now.as_nanos() / 1000) as i64;
         let arrival = Arrival { sent, at_us, sent_bytes: self.number * u64::from(PACKET) };
+        self.report((covered.packets > 0).then_some((self.number, arrival, covered.delay)), covered)
+    }
+
+    /// Acknowledges a short packet, as of a handshake. It shows neither delay nor rate.
+    pub(super) fn acknowledge_short(&mut self) {
+        self.number += 1;
+        self.report(None, AckedPackets { packets: 1, ..AckedPackets::FOUR_PACKETS });
+    }
+
+    fn report(&mut self, newest: Option<(u64, Arrival, Duration)>, covered: AckedPackets) -> RoundOutcome {
         self.control.on_ack(&AckSample {
             now: self.now,
-            newest: (covered.packets > 0).then_some((self.number, arrival, covered.delay)),
+            newest,
             delivered: covered.packets * u64::from(PACKET),
             packets: covered.packets,
             lost: covered.lost,

@@ -35,6 +35,20 @@ fn the_initial_window_is_not_paced_and_its_spacing_is_the_first_estimate() {
 }
 
 #[test]
+fn short_packets_are_no_part_of_the_first_burst() {
+    let mut driver = Driver::new();
+    for _ in 0..7 {
+        driver.acknowledge_short();
+    }
+    driver.acknowledge(AckedPackets { packets: 1, ..AckedPackets::FOUR_PACKETS });
+    assert!(driver.is_in("InitialWindow"), "a packet has no spacing");
+    for _ in 0..2 {
+        driver.acknowledge(AckedPackets::FOUR_PACKETS);
+    }
+    assert!(driver.is_in("Startup"));
+}
+
+#[test]
 fn startup_ends_at_the_rate_that_the_link_carries() {
     let driver = Driver::cruising();
     let pace = driver.control.pacing_rate().expect("paced");

@@ -28,7 +28,7 @@ fn states(bottleneck: &Bottleneck, from: u64, most: usize) -> Vec<String> {
 
 #[test]
 fn startup_ends_once_the_rate_of_the_link_is_found() {
-    assert_eq!(states(&Bottleneck::new(), 0, 2), ["0.104 Startup", "0.306 Cruise"]);
+    assert_eq!(states(&Bottleneck::new(), 0, 2), ["0.105 Startup", "0.305 Cruise"]);
 }
 
 #[test]
@@ -37,15 +37,15 @@ fn a_slower_link_is_drained_at_once_and_again_until_the_queue_is_gone() {
     assert_eq!(
         states(&bottleneck, 7, 9),
         [
-            "7.014 EvaluateDrain",
-            "7.077 Cruise",
-            "7.106 Drain",
-            "7.197 EvaluateDrain",
-            "7.197 Cruise",
-            "7.359 Drain",
-            "7.393 EvaluateDrain",
-            "7.455 Cruise",
-            "7.489 Drain"
+            "7.013 EvaluateDrain",
+            "7.076 Cruise",
+            "7.105 Drain",
+            "7.196 EvaluateDrain",
+            "7.196 Cruise",
+            "7.358 Drain",
+            "7.392 EvaluateDrain",
+            "7.454 Cruise",
+            "7.488 Drain"
         ]
     );
 }
@@ -55,11 +55,11 @@ fn cruise_alternates_with_short_drains() {
     assert_eq!(
         states(&Bottleneck::new(), 10, 6),
         [
-            "10.115 Drain",
-            "10.134 EvaluateDrain",
-            "10.187 Cruise",
+            "10.114 Drain",
+            "10.133 EvaluateDrain",
+            "10.186 Cruise",
             "10.478 Drain",
-            "10.498 EvaluateDrain",
+            "10.497 EvaluateDrain",
             "10.550 Cruise"
         ]
     );
@@ -86,19 +86,19 @@ fn a_short_standing_queue_is_probed_for_competing_traffic() {
     assert_eq!(
         states(&Bottleneck { competing, ..Bottleneck::new() }, 6, 24),
         [
-            "6.027 Cruise",
+            "6.026 Cruise",
             "6.458 Drain",
-            "6.468 EvaluateDrain",
-            "6.522 Cruise",
-            "6.953 Drain",
-            "6.963 EvaluateDrain",
+            "6.467 EvaluateDrain",
+            "6.521 Cruise",
+            "6.952 Drain",
+            "6.962 EvaluateDrain",
             "7.016 Cruise",
             "7.447 Drain",
             "7.457 EvaluateDrain",
             "7.511 Cruise",
             "7.942 Drain",
-            "7.952 EvaluateDrain",
-            "8.006 Competitive"
+            "7.951 EvaluateDrain",
+            "8.005 Competitive"
         ]
     );
 }
@@ -120,9 +120,9 @@ fn a_queue_that_does_not_drain_starts_competitive_mode_and_its_end_ends_it() {
 #[test]
 fn a_long_outage_leads_back_to_startup_and_a_short_one_does_not() {
     let short = Bottleneck { outage: Some(AT(6)..AT(7)), ..Bottleneck::new() };
-    assert_eq!(states(&short, 6, 4), ["7.157 Cruise", "7.397 Drain", "7.416 EvaluateDrain", "7.472 Cruise"]);
+    assert_eq!(states(&short, 6, 4), ["7.156 Cruise", "7.397 Drain", "7.416 EvaluateDrain", "7.471 Cruise"]);
     let long = Bottleneck { outage: Some(AT(6)..AT(11)), ..Bottleneck::new() };
-    assert_eq!(states(&long, 6, 4), ["11.157 Cruise", "11.157 Startup", "11.467 Cruise", "11.534 Drain"]);
+    assert_eq!(states(&long, 6, 4), ["11.156 Cruise", "11.156 Startup", "11.467 Cruise", "11.534 Drain"]);
 }
 
 /// Returns the transitions of a controller under random acknowledgments, outages and changes of the path.
