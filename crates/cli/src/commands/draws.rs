@@ -10,10 +10,12 @@ use hopline_lab::counted::count_text;
 use hopline_lab::draws::{self, Draw, Outcome, Results, Traces, generate};
 use hopline_lab::evaluation::Law;
 use hopline_lab::experiment::{RunOptions, in_memory};
-use hopline_lab::output::{Existing, OutputError, check_directory, write_file};
+use hopline_lab::output::{DRAWS_FORMAT, Directory, Existing, MANIFEST, OutputError};
 use hopline_lab::text;
 use hopline_lab::{Plan, Problem};
+use serde_json::json;
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::Path;
 
 /// Number of networks with `--quick`: one of each kind at least.
@@ -25,15 +27,18 @@ const RESULTS: &str = "draws.json";
 pub(crate) fn execute(args: &Args, random: &RandomNetworks) -> Result<(), Failure> {
     refuse_other_options(args)?;
     let comparison = Comparison::of(args, random)?;
-    if let Some(folder) = &args.output {
-        write_scenarios(folder, args.force, &comparison.networks)?;
-    }
     console::catch_interrupts()?;
+    let existing = if args.force { Existing::Replace } else { Existing::Refuse };
+    let directory = args.output.as_deref().map(|path| Directory::create(path, existing)).transpose()?;
     let (outcomes, failed) = comparison.run(args)?;
     let results = comparison.results(&outcomes);
     let json = format!("{}\n", draws::json(&results));
-    if let Some(folder) = &args.output {
-        write_file(&folder.join(RESULTS), Existing::Replace, |file| file.write_all(json.as_bytes()))?;
+    if let Some(directory) = directory {
+        write_scenarios(&directory, &comparison.networks)?;
+        let manifest = json!({ "format": DRAWS_FORMAT, "seed": comparison.seed });
+        write(&directory, MANIFEST, &format!("{manifest:#}\n"))?;
+        write(&directory, RESULTS, &json)?;
+        directory.finish()?;
     }
     if args.effort.json {
         console::print(&json)?;
@@ -61,6 +66,7 @@ impl Comparison {
         let mut laws = random.laws.clone();
         for law in &args.law {
             laws.push(Law::parse(law)?);
+            refuse_twice(&laws, law)?;
         }
         let traces = args.traces.as_deref().map(Traces::load).transpose()?.unwrap_or_default();
         let seed = args.seed.unwrap_or(1);
@@ -97,6 +103,16 @@ impl Comparison {
     }
 }
 
+/// Refuses an algorithm that is there: results go by name.
+fn refuse_twice(laws: &[Law], last: &str) -> Result<(), Problem> {
+    if laws.iter().filter(|law| law.name == last).count() < 2 {
+        return Ok(());
+    }
+    let names: Vec<&str> = laws[..laws.len() - 1].iter().map(|law| law.name.as_str()).collect();
+    Err(Problem::new(format!("--law {last}: it is compared already"))
+        .help(format!("compared are {}", names.join(", "))))
+}
+
 fn refuse_other_options(args: &Args) -> Result<(), Problem> {
     let given = [("--readings", args.readings.is_some()), ("--report", args.report.is_some())];
     let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
@@ -104,28 +120,23 @@ fn refuse_other_options(args: &Args) -> Result<(), Problem> {
         .help("leave it out; --output DIR keeps the scenarios and draws.json"))
 }
 
-/// Writes the scenario of each network, with copies of the traces that they name, into a directory without files.
-fn write_scenarios(folder: &Path, force: bool, networks: &[Draw]) -> Result<(), Failure> {
-    check_directory(folder)?;
-    if !force && std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(OutputError::Exists { target: folder.to_owned() }.into());
-    }
-    let write = |name: &str, text: &str| {
-        let path = folder.join(name);
-        let parent = path.parent().unwrap_or(folder);
-        std::fs::create_dir_all(parent)
-            .map_err(|error| OutputError::Io { path: parent.to_owned(), error })?;
-        write_file(&path, Existing::Replace, |file| file.write_all(text.as_bytes()))
-    };
+/// Writes the scenario of each network, with copies of the traces that they name.
+fn write_scenarios(directory: &Directory, networks: &[Draw]) -> Result<(), OutputError> {
     for draw in networks {
-        write(&format!("{}.toml", draw.id), &draw.toml)?;
+        write(directory, &format!("{}.toml", draw.id), &draw.toml)?;
     }
     let traces =
         networks.iter().filter_map(|draw| draw.stretch.as_ref()).map(|stretch| &stretch.trace.source);
     let traces: BTreeMap<&str, &str> =
         traces.map(|source| (source.name.as_str(), source.text.as_str())).collect();
-    for (name, text) in traces {
-        write(name, text)?;
+    traces.into_iter().try_for_each(|(name, text)| write(directory, name, text))
+}
+
+/// Writes a file, and the folders in which it is.
+fn write(directory: &Directory, name: &str, text: &str) -> Result<(), OutputError> {
+    if let Some(folder) = Path::new(name).parent() {
+        let made = std::fs::create_dir_all(directory.draft().join(folder));
+        made.map_err(|error| OutputError::Io { path: directory.place(name), error })?;
     }
-    Ok(())
+    directory.write(name, |file| file.write_all(text.as_bytes()))
 }

@@ -182,6 +182,22 @@ fn scenarios_of_random_networks_with_traces_run_on_their_own() {
 }
 
 #[test]
+fn a_comparison_in_place_of_another_leaves_none_of_its_scenarios() {
+    let folder = tempfile::tempdir().unwrap();
+    let quick = ["--set", "duration_s=2", "--set", "warmup_s=0", "-o", "kept", "--networks"];
+    for (more, networks) in [(&["3"][..], 3), (&["1", "--force"], 1)] {
+        let output = draws(folder.path(), &[&quick[..], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let names = std::fs::read_dir(folder.path().join("kept")).unwrap().map(|e| e.unwrap().file_name());
+        let scenarios = names.filter(|name| name.to_string_lossy().ends_with(".toml")).count();
+        assert_eq!(scenarios, networks);
+    }
+    let output = draws(folder.path(), &["--networks", "1", "--law", "reno", "--law", "cubic"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--law cubic: it is compared already"), "{}", stderr(&output));
+}
+
+#[test]
 fn folders_of_traces_that_are_wrong_are_refused_before_anything_is_written() {
     let folder = traces();
     let options = |traces| ["--networks", "1", "--traces", traces, "-o", "kept"];

@@ -107,6 +107,9 @@ fn selecting(name: &str) -> Result<Vec<String>, Problem> {
     let transport = |transport: &str| Ok(vec![format!("transport={transport}")]);
     let with_prefix = format!("tcp-{name}");
     match name {
+        "" => {
+            Err(Problem::new("an algorithm without a name").help("for example: cubic@tcp.initial_window=32"))
+        }
         "reno" => transport("tcp-sack"),
         _ if TRANSPORTS.contains(&name) => transport(name),
         _ if TRANSPORTS.contains(&with_prefix.as_str()) => transport(&with_prefix),

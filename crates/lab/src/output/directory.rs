@@ -3,7 +3,7 @@
 use super::error::{Existing, OutputError};
 use super::file::{folder_of, without_draft};
 use super::locked_folder::LockedFolder;
-use super::names::{FORMAT, MANIFEST};
+use super::names::{DRAWS_FORMAT, FORMAT, MANIFEST};
 use crate::export::qlog;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -179,7 +179,7 @@ fn check(target: &Path, existing: Existing) -> Result<(), OutputError> {
     let manifest = fs::read(target.join(MANIFEST)).ok();
     let manifest = manifest.and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
     match manifest {
-        Some(manifest) if manifest["format"] == FORMAT => Ok(()),
+        Some(manifest) if [FORMAT, DRAWS_FORMAT].iter().any(|format| manifest["format"] == *format) => Ok(()),
         _ => Err(foreign("it holds files but no manifest.json of hopline")),
     }
 }

@@ -19,7 +19,7 @@ pub use file::{check_file, write_file};
 pub use hopline_sim::trace::CaptureFilter;
 pub use locked_folder::LockedFolder;
 pub use movements::movements;
-pub use names::{CAPTURE, FLOWMON, FLOWS, FORMAT, MANIFEST, NEIGHBORHOODS, NS2_TRACE, SERIES};
+pub use names::{CAPTURE, DRAWS_FORMAT, FLOWMON, FLOWS, FORMAT, MANIFEST, NEIGHBORHOODS, NS2_TRACE, SERIES};
 pub use page::ReportFile;
 
 use crate::description::NamedFile;

@@ -16,3 +16,5 @@ pub const NS2_TRACE: &str = "run.tr";
 pub const FLOWMON: &str = "flowmon.xml";
 /// Value of `format` in a manifest: the writer, and the version of the layout.
 pub const FORMAT: &str = "hopline-run-1";
+/// Value of `format` in the manifest of a comparison on random networks.
+pub const DRAWS_FORMAT: &str = "hopline-draws-1";
