@@ -299,7 +299,7 @@ impl RateController {
         self.round.delivered += ack.delivered;
         self.delivered_bytes += ack.delivered;
         self.round.packets += ack.lost;
-        // Short packets, as of a handshake, are no part of the first burst, whose spacing shows the rate of the link.
+        // The spacing of the first burst shows the rate of the link. Short packets, as of a handshake, are no part of it.
         if newest.is_some() || self.is_beyond_first_burst() {
             self.round.packets += ack.packets;
         }
