@@ -28,14 +28,14 @@ const NEIGHBORHOOD: neighborhood_red::Config = neighborhood_red::Config::PAPER;
 /// Fingerprints, as in the file beside this one.
 pub(super) const PINNED: [(&str, u64); 24] = [
     ("RED", 0x5050_4a77_e412_1bd1),
-    ("RED, marks", 0xce5c_1a36_928d_cbb9),
+    ("RED, marks", 0xbeec_4cba_fb05_d808),
     ("marks over the air", 0x6a7d_3d98_4ab2_f278),
     ("CoDel", 0xda86_7dc5_69f4_729b),
     ("FQ-CoDel", 0xfa7c_dfd6_7a25_da12),
     ("PIE", 0x239b_933b_2228_4799),
     ("DualPI2", 0xb463_11f7_d957_9814),
     ("Neighborhood RED", 0x06b3_b343_2a5b_81ee),
-    ("Neighborhood RED, marks", 0x5e79_be2c_fb88_1a02),
+    ("Neighborhood RED, marks", 0x14ae_1f39_75a8_d305),
     ("Neighborhood RED, guarded", 0xf4a7_5133_ad37_8081),
     ("TCP-DOOR", 0x1072_999a_4dd2_750d),
     ("TCP-F", 0x2f7d_ff42_1154_1480),
