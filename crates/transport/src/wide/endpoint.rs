@@ -370,9 +370,10 @@ impl<P: Payload, C: Controller> Endpoint<P, C> {
         let window = |together| {
             self.control.window(self.delays.min_rtt(), self.reordering_window() + bursts, together)
         };
+        let (planned, covered) = (self.packets_per_ack(), self.snd.acked_at_once.get() as u32);
+        let usual = window(planned);
         // Where acknowledgments are lost, each covers more packets.
-        let planned = self.packets_per_ack();
-        window(planned.max(self.snd.acked_at_once.get() as u32)).min(2 * window(planned))
+        if covered > planned { window(covered).min(2 * usual) } else { usual }
     }
 
     /// Returns the pacing rate, bits per second with headers; `None` without an estimate of the path.
