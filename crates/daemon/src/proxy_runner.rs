@@ -212,7 +212,7 @@ impl ProxyRunner {
     }
 
     fn schedule_retry(&mut self, why: String, failures: u32) {
-        self.status.replace_notices(Vec::new());
+        self.status.clear_notices();
         let patience = RESTART_DELAY[0].saturating_mul(1 << failures.min(16)).min(RESTART_DELAY[1]);
         (self.state, self.since) =
             (State::Waiting { reason: why, retry_at: now() + patience, failures }, now());

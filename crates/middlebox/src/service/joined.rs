@@ -3,48 +3,36 @@
 use super::{Service, ServiceStatus};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
-use rustix::time::Timespec;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::thread;
 
 /// Two services with a common end: when either ends, so does the other. The names of their metrics must differ.
 pub struct JoinedServices(pub Box<dyn Service>, pub Box<dyn Service>);
 
-/// Interval between reads of their ledgers.
-const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
-
 impl Service for JoinedServices {
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &ServiceStatus) -> io::Result<()> {
         let Self(first, second) = *self;
-        let ledgers =
-            [(); 2].map(|()| ServiceStatus { listener: ledger.listener.clone(), ..ServiceStatus::default() });
+        let ledgers = ledger.split::<2>();
         let end = eventfd(0, EventfdFlags::CLOEXEC)?;
-        let write = || {
-            ledger.set_metrics(ledgers.iter().flat_map(ServiceStatus::metrics).collect());
-            ledger.replace_notices(ledgers.iter().flat_map(ServiceStatus::notices).collect());
-        };
-        let ended = thread::scope(|scope| {
-            let run = |service: Box<dyn Service>, ledger| {
+        thread::scope(|scope| {
+            let run = |service: Box<dyn Service>, ledger: Arc<ServiceStatus>| {
                 let end = &end;
                 move || {
-                    let ended = service.run(end.as_fd(), ledger);
+                    let ended = service.run(end.as_fd(), &ledger);
                     // Stop the other one, too.
                     signal(end);
                     ended
                 }
             };
-            let (first, second) = (run(first, &ledgers[0]), run(second, &ledgers[1]));
-            let threads = [scope.spawn(first), scope.spawn(second)];
-            while !is_readable([stop, end.as_fd()])? {
-                write();
-            }
+            let [of_first, of_second] = ledgers;
+            let threads = [scope.spawn(run(first, of_first)), scope.spawn(run(second, of_second))];
+            let ended = wait_for([stop, end.as_fd()]);
             signal(&end);
             let ends = threads.map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
-            ends.into_iter().collect()
-        });
-        write();
-        ended
+            ended.and(ends.into_iter().collect())
+        })
     }
 }
 
@@ -54,12 +42,15 @@ fn signal(end: &OwnedFd) {
     let _ = rustix::io::write(end, &1u64.to_ne_bytes());
 }
 
-fn is_readable(either: [BorrowedFd<'_>; 2]) -> io::Result<bool> {
+/// Waits until one of the descriptors is readable.
+fn wait_for(either: [BorrowedFd<'_>; 2]) -> io::Result<()> {
     let mut waited = either.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-    match poll(&mut waited, Some(&POLL_INTERVAL)) {
-        Ok(ready) => Ok(ready > 0),
-        Err(Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
+    loop {
+        match poll(&mut waited, None) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
@@ -80,8 +71,7 @@ mod tests {
                 Self::Broken => Err(io::ErrorKind::NotConnected.into()),
                 Self::Patient(name) => {
                     ledger.set_metrics(vec![Metric::counter(name, "", 7)]);
-                    while !is_readable([stop, stop])? {}
-                    Ok(())
+                    wait_for([stop, stop])
                 }
             }
         }

@@ -27,6 +27,7 @@ pub trait Service: Send {
 pub struct ServiceStatus {
     metrics: Mutex<Vec<Metric>>,
     notices: Mutex<Vec<Notice>>,
+    parts: Mutex<Vec<Arc<Self>>>,
     listener: Option<Arc<dyn NoticeListener>>,
 }
 
@@ -59,6 +60,18 @@ impl ServiceStatus {
         Self { listener: Some(listener), ..Self::default() }
     }
 
+    /// Replaces the ledgers of the service's parts by `N` empty ones with the same listener. Metrics and notices of this
+    /// ledger include those of its parts at once, without a copy that ages.
+    fn split<const N: usize>(&self) -> [Arc<Self>; N] {
+        let parts = [(); N].map(|()| Arc::new(Self { listener: self.listener.clone(), ..Self::default() }));
+        *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = parts.to_vec();
+        parts
+    }
+
+    fn parts(&self) -> Vec<Arc<Self>> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Records a notice. If it is new, the listener is called.
     pub fn report(&self, notice: Notice) {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,12 +88,14 @@ impl ServiceStatus {
     /// Returns the latest notice about each subject.
     #[must_use]
     pub fn notices(&self) -> Vec<Notice> {
-        self.notices.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let own = self.notices.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        own.into_iter().chain(self.parts().iter().flat_map(|part| part.notices())).collect()
     }
 
-    /// Replaces all notices, without a call of the listener. An empty list clears those of a service that has ended.
-    pub fn replace_notices(&self, notices: Vec<Notice>) {
-        *self.notices.lock().unwrap_or_else(PoisonError::into_inner) = notices;
+    /// Clears all notices, without a call of the listener: those of a service that has ended.
+    pub fn clear_notices(&self) {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.parts().iter().for_each(|part| part.clear_notices());
     }
 
     /// Replaces all metrics.
@@ -91,7 +106,8 @@ impl ServiceStatus {
     /// Returns the metrics as last written; empty before the first time.
     #[must_use]
     pub fn metrics(&self) -> Vec<Metric> {
-        self.metrics.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let own = self.metrics.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        own.into_iter().chain(self.parts().iter().flat_map(|part| part.metrics())).collect()
     }
 }
 
@@ -106,5 +122,44 @@ impl Metric {
     #[must_use]
     pub const fn gauge(name: &'static str, doc: &'static str, value: u64) -> Self {
         Self { name, doc, kind: MetricKind::Gauge, value }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(value: u64) -> Vec<Metric> {
+        vec![Metric::counter("sent", "", value)]
+    }
+
+    #[test]
+    fn what_a_part_writes_is_read_at_once_until_the_parts_are_replaced() {
+        let whole = ServiceStatus::default();
+        let [first, second] = whole.split();
+        first.set_metrics(count(1));
+        second.set_metrics(count(2));
+        assert_eq!(whole.metrics(), [count(1), count(2)].concat());
+        first.set_metrics(count(3));
+        assert_eq!(whole.metrics(), [count(3), count(2)].concat());
+        let [again] = whole.split();
+        again.set_metrics(count(4));
+        assert_eq!(whole.metrics(), count(4));
+    }
+
+    #[test]
+    fn notices_of_parts_are_cleared_with_those_of_the_whole() {
+        let whole = ServiceStatus::default();
+        let [part] = whole.split();
+        let notice = |subject: &'static str| Notice {
+            subject: subject.into(),
+            severity: Severity::Normal,
+            text: String::new(),
+        };
+        whole.report(notice("own"));
+        part.report(notice("of the part"));
+        assert_eq!(whole.notices(), [notice("own"), notice("of the part")]);
+        whole.clear_notices();
+        assert_eq!(whole.notices(), []);
     }
 }
