@@ -61,7 +61,8 @@ impl fmt::Display for NetworkReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sum = |of: fn(&TapCounts) -> u64| self.hosts.iter().map(|host| of(&host.tap)).sum::<u64>();
         let time_s = self.outcome.sim_time.as_secs_f64();
-        write!(f, "{} nodes, {time_s:.1} s: ", self.hosts.len())?;
+        let nodes = self.hosts.len();
+        write!(f, "{nodes} node{}, {time_s:.1} s: ", if nodes == 1 { "" } else { "s" })?;
         write!(f, "{} frames sent, {} delivered, ", sum(|tap| tap.accepted), sum(|tap| tap.delivered))?;
         write!(f, "{} dropped", sum(|tap| tap.dropped.total()))?;
         let drops =

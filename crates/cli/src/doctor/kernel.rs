@@ -2,6 +2,8 @@
 
 use super::finding::{Availability, Finding, State, read};
 use super::program::{ProgramResult, run_program};
+#[cfg(feature = "net")]
+use hopline_virtual_time::kernel::KernelImage;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -25,7 +27,7 @@ pub(super) fn findings() -> Vec<Finding> {
         Finding::new(
             "TUN",
             tun(),
-            "the emulated link between them; tunnels of hopline proxy",
+            "hopline emulate in real time, hopline link; tunnels of hopline proxy",
             "run as root, or chmod 666 /dev/net/tun; modprobe tun; in a container: --device /dev/net/tun",
         ),
         Finding::new(
@@ -33,6 +35,13 @@ pub(super) fn findings() -> Vec<Finding> {
             link(),
             "hopline link, as root or in a user namespace",
             "run `hopline link -- true`, which says what it lacks",
+        ),
+        #[cfg(feature = "net")]
+        Finding::new(
+            "kernel in virtual time",
+            user_mode_kernel(),
+            "hopline emulate --virtual-time, which needs no privileges",
+            "make uml in hopline's source folder",
         ),
         Finding::new(
             "NFQUEUE",
@@ -106,6 +115,15 @@ pub(super) fn findings() -> Vec<Finding> {
             "read /proc/sys/net/ipv4/tcp_congestion_control",
         ),
     ]
+}
+
+#[cfg(feature = "net")]
+fn user_mode_kernel() -> Availability {
+    let folder = KernelImage::default_folder();
+    match KernelImage::find(&folder) {
+        Ok(_) => (State::Present, folder.display().to_string()),
+        Err(error) => (State::Missing, error.to_string()),
+    }
 }
 
 /// Bit numbers of linux/capability.h.

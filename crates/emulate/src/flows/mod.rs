@@ -156,12 +156,14 @@ impl FlowTracker {
         if self.owners.len() < MAX_ADDRESSES {
             self.owners.entry(packet.src.ip()).or_insert(node);
         }
+        // A proxy on the way, such as Snoop, sends packets of the source again.
+        let source = self.owners.get(&packet.src.ip()).copied().unwrap_or(node);
         let Some((flow, from)) = self.flow_of(now, packet) else {
             self.uncounted_packets += 1;
             return;
         };
         let connection = &mut self.flows[flow];
-        connection.nodes[from] = Some(node);
+        connection.nodes[from] = Some(source);
         let offset = connection.directions[from].record_sent(now, packet);
         let (len, payload) = (packet.len, packet.payload);
         self.remember(

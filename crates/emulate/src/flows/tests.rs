@@ -125,6 +125,16 @@ fn an_address_that_a_program_adds_is_learnt_from_what_it_sends() {
 }
 
 #[test]
+fn what_a_proxy_on_the_way_sends_again_is_from_the_source() {
+    let mut tracker = tracker();
+    carry(&mut tracker, 0, &segment(1, false, 0, 1000, false));
+    tracker.entered(MS(50), NodeId(1), &segment(1, false, 0, 1000, false));
+    let flows = tracker.finish(MS(1000));
+    assert_eq!(only(&flows).nodes, [Some(NodeId(0)), Some(NodeId(2))]);
+    assert_eq!(only(&flows).outcome.retransmissions, 1);
+}
+
+#[test]
 fn flows_and_packets_are_remembered_in_bounded_numbers() {
     let mut tracker = tracker();
     for number in 0..MAX_PACKETS as u64 + 10 {

@@ -9,9 +9,11 @@ use hopline_config::keys::MAX_S;
 pub mod program {
     use super::*;
 
+    /// Value of [`NODE`]: the program runs at every node.
+    pub const EVERY_NODE: &str = "*";
     /// `node`.
     pub const NODE: Field<field::Word> =
-        Field::word(Key::text("node", "name of the node at which it runs").required());
+        Field::word(Key::text("node", "name of the node at which it runs; `*`: at every node, with `-` and the name of the node behind its own").required());
     /// `start_s`.
     pub const START_S: Field<f64> =
         Field::number(Key::number("start_s", 0.0, MAX_S, "when it starts").with_default(Number(0.0)));

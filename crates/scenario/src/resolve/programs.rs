@@ -6,6 +6,7 @@ use super::super::user_defined::{ScenarioUse, ScenarioWithMachines};
 use super::{Names, instant, instant_of, node_named};
 use crate::program::Program;
 use hopline_config::source::Problem;
+use hopline_core::NodeId;
 use std::collections::BTreeSet;
 
 /// Returns all of them, in the order of the file.
@@ -19,19 +20,30 @@ pub(crate) fn resolve(whole: ScenarioWithMachines<'_>, names: &Names) -> Result<
     let mut taken = BTreeSet::new();
     let mut programs = Vec::new();
     for (number, section) in sections.iter().enumerate() {
-        let program = program(section, number, names)?;
-        if !taken.insert(program.name.clone()) {
-            return Err(Problem::new(format!("a second program named `{}`", program.name))
-                .at(section.origin_of("name"))
-                .help("names of programs are unique"));
+        for program in at_nodes(section, number, names)? {
+            if !taken.insert(program.name.clone()) {
+                return Err(Problem::new(format!("a second program named `{}`", program.name))
+                    .at(section.origin_of("name"))
+                    .help("names of programs are unique"));
+            }
+            programs.push(program);
         }
-        programs.push(program);
     }
     Ok(programs)
 }
 
-fn program(section: &Section<'_>, number: usize, names: &Names) -> Result<Program, Problem> {
-    let node = node_named(section, keys::program::NODE, names)?;
+/// Returns the program of a table at its node, or that at each node.
+fn at_nodes(section: &Section<'_>, number: usize, names: &Names) -> Result<Vec<Program>, Problem> {
+    let name = section.word("name").map_or_else(|| format!("p{number}"), str::to_owned);
+    if section.get(keys::program::NODE) != keys::program::EVERY_NODE {
+        return Ok(vec![program(section, name, node_named(section, keys::program::NODE, names)?)?]);
+    }
+    let mut nodes: Vec<_> = names.iter().map(|(name, node)| (*node, name)).collect();
+    nodes.sort_unstable();
+    nodes.into_iter().map(|(node, of)| program(section, format!("{name}-{of}"), node)).collect()
+}
+
+fn program(section: &Section<'_>, name: String, node: NodeId) -> Result<Program, Problem> {
     let command: Vec<String> = section.texts("command").into_iter().map(str::to_owned).collect();
     if command.first().is_none_or(String::is_empty) {
         return Err(Problem::new("a program without a command")
@@ -45,7 +57,6 @@ fn program(section: &Section<'_>, number: usize, names: &Names) -> Result<Progra
             .at(section.origin_of("stop_s"))
             .help(format!("stop_s must be above start_s = {}", start.as_secs_f64())));
     }
-    let name = section.word("name").map_or_else(|| format!("p{number}"), str::to_owned);
     if !is_file_name(&name) {
         return Err(Problem::new(format!("`{name}` cannot name the files of a program"))
             .at(section.origin_of("name"))

@@ -41,6 +41,16 @@ fn programs_have_a_node_a_command_and_times() {
 }
 
 #[test]
+fn a_program_at_every_node_is_one_for_each_with_a_name_of_its_own() {
+    let text = "[[program]]\nname = \"babeld\"\nnode = \"*\"\ncommand = [\"babeld\", \"air0\"]\nstop_s = 9\n";
+    let all = programs(text).unwrap();
+    let all: Vec<_> = all.iter().map(|p| (&*p.name, p.node, p.command.len(), p.stop)).collect();
+    let stop = Some(Instant::from_millis(9000));
+    let expected = [("babeld-n0", 0), ("babeld-n1", 1), ("babeld-n2", 2)];
+    assert_eq!(all, expected.map(|(name, node)| (name, NodeId(node), 2, stop)));
+}
+
+#[test]
 fn wrong_programs_have_a_place_and_a_remedy() {
     let node = "node = \"n1\"";
     let ping = "node = \"n1\"\ncommand = [\"ping\"]";
@@ -62,6 +72,10 @@ fn wrong_programs_have_a_place_and_a_remedy() {
         (
             format!("{ping}\nname = \"../x\""),
             "10:8 `../x` cannot name the files of a program | it takes 1 to",
+        ),
+        (
+            "node = \"*\"\ncommand = [\"ping\"]\nname = \"a\"\n[[program]]\nnode = \"n1\"\ncommand = [\"ping\"]\nname = \"a-n1\"".to_owned(),
+            "14:8 a second program named `a-n1` | names of programs are unique",
         ),
         (
             format!("{ping}\nname = \"a\"\n[[program]]\n{ping}\nname = \"a\""),

@@ -50,12 +50,23 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     let programs = scenario.programs(args.run)?;
     let at = check::network(&spec, args, &programs)?;
     programs::check(&programs)?;
+    warn_of_missing_routes(args, &spec);
     check::files([("--json", &args.json), ("--record", &args.record)])?;
     let kernel = args.virtual_time.then(|| virtual_time::check(args, &programs)).transpose()?;
     let network = Network { args, scenario, spec, programs, at, page };
     match kernel {
         Some(kernel) => virtual_time::execute(network, kernel),
         None => execute_in_real_time(network),
+    }
+}
+
+/// Warns that kernels have no routes over several hops although the scenario has a routing protocol.
+fn warn_of_missing_routes(args: &Args, spec: &Spec) {
+    if spec.routing.has_agents() && !args.no_routes {
+        print_error_line(
+            "warning: kernels have no routes over several hops, since emulated nodes run no simulated routing protocol\n\
+             help: run a routing daemon at the nodes, or --set routing.protocol=static; --no-routes silences this",
+        );
     }
 }
 
@@ -222,7 +233,7 @@ pub(crate) fn enter(args: &ExecArgs) -> Result<(), Failure> {
 fn entry<'a>(directory: &'a Directory, node: &str) -> Result<&'a Entry, Problem> {
     directory.get(node).ok_or_else(|| {
         let help = match nearest(node, directory.names()) {
-            Some(name) => format!("`{name}` is meant?"),
+            Some(name) => format!("did you mean `{name}`?"),
             None => format!("the nodes are {}", directory.names().collect::<Vec<_>>().join(", ")),
         };
         Problem::new(format!("there is no node `{node}`")).help(help)
