@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 const SECOND: u64 = 1_000_000_000;
 
 /// Measures the frames from each node to each neighbour, from the queue of the one to the kernel of the other.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LinkRecorder {
+    /// Number of nodes. Hosts behind a node may have addresses as further nodes would.
+    nodes: usize,
     links: BTreeMap<(NodeId, NodeId), Vec<LinkSecond>>,
     /// Frames on their way, by serial number, and when they were sent.
     on_the_way: BTreeMap<u64, ((NodeId, NodeId), Instant)>,
@@ -56,6 +58,10 @@ impl LinkSecond {
 }
 
 impl LinkRecorder {
+    pub(crate) const fn new(nodes: usize) -> Self {
+        Self { nodes, links: BTreeMap::new(), on_the_way: BTreeMap::new() }
+    }
+
     pub(crate) fn finish(self) -> Vec<RecordedLink> {
         let links = self.links.into_iter();
         links.map(|((from, to), seconds)| RecordedLink { from, to, seconds }).collect()
@@ -63,7 +69,7 @@ impl LinkRecorder {
 
     fn sent(&mut self, now: Instant, node: NodeId, view: PacketView<'_>) {
         if let Body::Ethernet(tap_frame) = &view.packet.body
-            && let Some(to) = tap_frame.frame.destination().node()
+            && let Some(to) = tap_frame.frame.destination().node().filter(|to| to.index() < self.nodes)
         {
             self.on_the_way.insert(view.packet.serial, ((node, to), now));
         }

@@ -85,7 +85,7 @@ impl Observers {
         Ok(Self {
             flows: FlowTracker::new(spec),
             capture: capture.map(start).transpose()?,
-            links: (observed.links == LinkMeasurement::On).then(LinkRecorder::default),
+            links: (observed.links == LinkMeasurement::On).then(|| LinkRecorder::new(spec.nodes.len())),
             others: observed.others,
         })
     }

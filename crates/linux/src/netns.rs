@@ -124,6 +124,12 @@ pub fn enter_user_namespace() -> Result<(), Error> {
     Ok(())
 }
 
+/// Returns whether a name is a word that `/etc/hosts` can have (RFC 1123 §2.1).
+#[must_use]
+pub fn is_host_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.')
+}
+
 /// Replaces the contents of `/etc/hosts` for this process and those that it starts. The process must have no other threads.
 /// It gets a mount namespace of its own; no file is changed.
 ///

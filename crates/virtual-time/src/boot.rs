@@ -44,7 +44,7 @@ fn boot_one(host: &mut Host, patience: Patience<'_>) -> Result<(), Error> {
     let mut now = Instant::ZERO;
     loop {
         match host.follow(now, patience)? {
-            Step::Ended => return Ok(()),
+            Step::Ended => return Err(host.has_ended_early()),
             Step::Transmits(..) => return Err(Error::EarlyFrame { node: host.name.clone() }),
             Step::Waits => {}
         }

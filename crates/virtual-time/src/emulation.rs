@@ -12,6 +12,7 @@ use crate::host::{Host, Patience, Step};
 use crate::kernel::{KernelImage, Machine, socket};
 use crate::report::{HostReport, ProgramReport, Report};
 use hopline_core::{Instant, NodeId};
+use hopline_linux::netns;
 use hopline_sim::{EgressFrame, HostInterface, Medium, Spec, Tracer, World};
 use hopline_wire::dot11::MacAddr;
 use std::collections::BTreeSet;
@@ -257,7 +258,7 @@ fn start_hosts(spec: &Spec, settings: &Settings) -> Result<Vec<Host>, Error> {
     if !hosts_file.is_empty() && !hosts_file.ends_with('\n') {
         hosts_file.push('\n');
     }
-    for node in nodes() {
+    for node in nodes().filter(|node| netns::is_host_name(&spec.nodes[node.index()].name)) {
         hosts_file.push_str(&format!("{} {}\n", node.ipv4(), spec.nodes[node.index()].name));
     }
     let start = |node: NodeId| {

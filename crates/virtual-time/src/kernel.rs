@@ -7,7 +7,7 @@ use std::env;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// End of the version of a kernel that this crate can run: `edition` of tools/uml/build.
@@ -72,6 +72,17 @@ pub enum ImageError {
         .0.display()
     )]
     Missing(PathBuf),
+    /// It does not run.
+    #[error(
+        "{} is no kernel that runs here: {error}; run `make uml` in hopline's source folder",
+        path.display()
+    )]
+    NotExecutable {
+        /// Path of the file.
+        path: PathBuf,
+        /// The reason.
+        error: io::Error,
+    },
     /// It is another one, or something else.
     #[error(
         "{} is a kernel of version `{version}`, and hopline needs one that ends in `{EDITION}`: run `make uml` in hopline's source folder",
@@ -99,21 +110,27 @@ impl KernelImage {
     /// # Errors
     /// If it is missing, or of another version.
     pub fn find(folder: &Path) -> Result<Self, ImageError> {
+        // The process of a kernel starts in another folder.
+        let folder = path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         let image = Self { kernel: folder.join(KERNEL), entropy: folder.join(ENTROPY) };
         for path in [&image.kernel, &image.entropy] {
             if !path.is_file() {
                 return Err(ImageError::Missing(path.clone()));
             }
         }
-        let version = Command::new(&image.kernel).arg("--version").stdin(Stdio::null()).output();
-        let version = version.map_or_else(
-            |error| error.to_string(),
-            |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-        );
-        if version.ends_with(EDITION) {
-            Ok(image)
-        } else {
-            Err(ImageError::Version { path: image.kernel, version })
+        let output = Command::new(&image.kernel).arg("--version").stdin(Stdio::null()).output();
+        let output = match output {
+            Ok(output) => output,
+            Err(error) => return Err(ImageError::NotExecutable { path: image.kernel, error }),
+        };
+        match String::from_utf8_lossy(&output.stdout).trim() {
+            version if version.ends_with(EDITION) => Ok(image),
+            "" => {
+                let error =
+                    io::Error::other(format!("it printed no version, and ended with {}", output.status));
+                Err(ImageError::NotExecutable { path: image.kernel, error })
+            }
+            version => Err(ImageError::Version { path: image.kernel, version: version.to_owned() }),
         }
     }
 
@@ -164,9 +181,18 @@ pub(crate) fn socket(interface: usize) -> String {
 pub(crate) fn last_line(console: &Path) -> io::Result<String> {
     let text = std::fs::read(console)?;
     let text = String::from_utf8_lossy(&text);
-    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    Ok(line.unwrap_or("nothing").to_owned())
+    let lines = || text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    // After the reason, a kernel prints where it was, and that it switches itself off.
+    let reason = REASONS.iter().find_map(|reason| lines().find(|line| line.contains(reason)));
+    Ok(reason.or_else(|| lines().find(|line| !line.starts_with("reboot:"))).unwrap_or("nothing").to_owned())
 }
+
+/// Parts of lines with the reason for the end of a kernel, the best one first.
+const REASONS: [&str; 4] = [PREPARING, WRITING_END, "Out of memory", "Kernel panic"];
+/// Beginning of the message of the first process that it could not prepare the host.
+pub const PREPARING: &str = "preparing the host";
+/// Beginning of its message that the end of a program could not be noted.
+pub(crate) const WRITING_END: &str = "noting the end of program";
 
 #[cfg(test)]
 mod tests {

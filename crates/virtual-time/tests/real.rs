@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         a_frame_arrives_at_the_same_time_in_each_run,
         a_wire_at_a_base_station_has_an_interface_of_its_own,
         a_kernel_that_ends_is_named_with_its_last_words,
+        a_kernel_that_ends_at_once_is_no_success,
         a_kernel_that_sends_nothing_is_stuck,
         a_kernel_that_exceeds_its_time_is_refused,
         a_waiting_emulation_can_be_interrupted,
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
     let of_kernels = tests!([KERNEL];
         a_host_has_its_name_its_address_and_names_of_others,
         programs_start_and_stop_at_their_times,
+        what_ignores_the_end_is_killed_and_children_are_told_of_it,
         a_program_that_does_not_exist_is_reported,
         a_program_that_never_waits_is_found,
         an_interrupted_emulation_ends,
@@ -117,10 +119,20 @@ fn pretend(roles: &[&str], proceed: &dyn Fn(Instant) -> bool) -> Result<Ran, Err
 }
 
 fn pretend_at(scenario: &str, roles: &[&str], proceed: &dyn Fn(Instant) -> bool) -> Result<Ran, Error> {
+    pretend_with(":", scenario, roles, proceed)
+}
+
+/// `first`: what each kernel does at its start, in the language of the shell.
+fn pretend_with(
+    first: &str,
+    scenario: &str,
+    roles: &[&str],
+    proceed: &dyn Fn(Instant) -> bool,
+) -> Result<Ran, Error> {
     let folder = tempfile::tempdir().unwrap();
     let own = std::env::current_exe().unwrap();
     let script = format!(
-        "#!/bin/sh\n[ \"$1\" = --version ] && echo 6.12{EDITION} && exit\nexec '{}' {FAKE_KERNEL}\n",
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo 6.12{EDITION} && exit\n{first}\nexec '{}' {FAKE_KERNEL}\n",
         own.display()
     );
     fs::write(folder.path().join("linux"), script).unwrap();
@@ -219,6 +231,19 @@ fn programs_start_and_stop_at_their_times() {
     assert_eq!((ends[2].code, ends[2].was_stopped), (Some(7), false));
 }
 
+fn what_ignores_the_end_is_killed_and_children_are_told_of_it() {
+    let deaf = "trap '' TERM; while :; do sleep 0.2; done";
+    let deaf = Program { stop: Some(Instant::from_secs(2)), ..at(0, 1, deaf) };
+    // A daemon in a session of its own, without a parent.
+    let daemon =
+        at(1, 0, "setsid sh -c 'trap \"echo told; exit\" TERM; while :; do sleep 0.1; done' 2> /dev/null &");
+    let ran = emulate(2, 1, vec![deaf, daemon]).unwrap();
+    let ends: Vec<_> = ran.report.hosts.iter().flat_map(|host| &host.programs).flat_map(|p| &p.end).collect();
+    assert_eq!((ends[0].signal, ends[0].was_stopped, ends[0].ended_ns / 1_000_000), (Some(9), true, 5000));
+    assert_eq!((ends[1].code, ends[1].was_stopped), (Some(0), false));
+    assert_eq!(ran.output(1, 1), "told\n");
+}
+
 fn a_program_that_does_not_exist_is_reported() {
     let missing = Program { path: "no-such-program".into(), command: vec!["missing".into()], ..at(0, 0, "") };
     let ran = emulate(2, 1, vec![missing]).unwrap();
@@ -304,6 +329,18 @@ fn a_wire_at_a_base_station_has_an_interface_of_its_own() {
 fn a_kernel_that_ends_is_named_with_its_last_words() {
     let error = pretend(&["send", "jump"], &|_| true).err().unwrap().to_string();
     assert!(error.contains("node n1 has ended") && error.ends_with("Kernel panic: no jump"), "{error}");
+}
+
+fn a_kernel_that_ends_at_once_is_no_success() {
+    // A kernel that finds no memory ends so.
+    let last = "Checking if /dev/shm is on tmpfs...No space left";
+    let ran = pretend_with(&format!("echo '{last}'; exit 1"), &chain(2), &["send", "receive"], &|_| true);
+    let error = ran.err().expect("no kernel has run").to_string();
+    assert!(error.contains("the kernel of node n") && error.ends_with(last), "{error}");
+    // At a node without programs, too.
+    let only_first = "case $PWD in */0) ;; *) exit 1 ;; esac";
+    let error = pretend_with(only_first, &chain(2), &["send"], &|_| true).err().unwrap().to_string();
+    assert!(error.contains("the kernel of node n1 has ended"), "{error}");
 }
 
 fn a_kernel_that_sends_nothing_is_stuck() {

@@ -21,6 +21,9 @@ const BETWEEN: &str = "between";
 /// Place of the working directory of programs where no temporary folder hides it.
 const SHOWN_AGAIN: &str = "/run/current";
 
+/// Longest host name of Linux, bytes: `__NEW_UTS_LEN` of linux/utsname.h.
+const MAX_HOST_NAME: usize = 64;
+
 /// Time at which interfaces are configured, in nanoseconds: later than all that depends on names of folders has been done,
 /// so that their lengths do not shift what follows.
 pub(crate) const PREPARED_NS: u64 = 20_000_000;
@@ -56,7 +59,7 @@ pub fn run() -> io::Result<()> {
     mount_all()?;
     let plan: Plan = serde_json::from_slice(&fs::read(Path::new(FOLDER).join(PLAN_FILE))?)?;
     show_folder(&plan.folder)?;
-    sethostname(plan.name.as_bytes())?;
+    sethostname(host_name(&plan.name).as_bytes())?;
     replace_hosts_file(&plan.hosts_file)?;
     programs::sleep_until(PREPARED_NS);
     configure(&plan).map_err(io::Error::other)?;
@@ -64,6 +67,11 @@ pub fn run() -> io::Result<()> {
     rustix::fs::sync();
     reboot(RebootCommand::PowerOff)?;
     Ok(())
+}
+
+/// Returns as much of a node's name as a kernel takes.
+fn host_name(name: &str) -> &str {
+    &name[..name.floor_char_boundary(MAX_HOST_NAME)]
 }
 
 fn mount_all() -> io::Result<()> {
@@ -183,6 +191,13 @@ fn kernel_name(number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_name_of_a_node_is_cut_between_characters() {
+        assert_eq!(host_name("relay"), "relay");
+        let long = format!("{}ä", "x".repeat(63));
+        assert_eq!(host_name(&long), "x".repeat(63));
+    }
 
     #[test]
     fn one_folder_is_made_wherever_the_working_directory_is() {

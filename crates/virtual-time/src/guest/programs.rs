@@ -1,10 +1,11 @@
 //! Programs of a host, by the clock of its kernel: virtual time.
 
 use super::plan::{Plan, PlannedProgram, ProgramEnd, STOP_FILE, end_file, errors_file, output_file};
-use rustix::process::{Pid, Signal, kill_process_group};
+use crate::kernel::WRITING_END;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -15,13 +16,16 @@ use std::time::Duration;
 
 /// Time between SIGTERM and SIGKILL.
 const KILL_DELAY: Duration = Duration::from_secs(3);
+/// Parent of the threads of the kernel: kthreadd. Its own parent is 0.
+const KERNEL_THREADS: &str = "2";
 /// Interval between looks for a stop file.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Start or stop of a program. At equal times programs are stopped before others start.
+/// Start or end of a program. At equal times programs end before others start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Stop(usize),
+    Kill(usize),
     Start(usize),
 }
 
@@ -45,6 +49,7 @@ pub(super) fn run(plan: &Plan, folder: &Path) -> io::Result<()> {
         match due {
             Due::Start(index) => running[index] = start(plan, &plan.programs[index], folder)?,
             Due::Stop(index) => stop(running[index].as_ref(), Signal::TERM),
+            Due::Kill(index) => stop(running[index].as_ref(), Signal::KILL),
         }
     }
     is_stopped_before(plan.end_ns.unwrap_or(u64::MAX), stop_file.as_deref());
@@ -72,7 +77,10 @@ fn agenda(plan: &Plan) -> Vec<(u64, Due)> {
     let mut agenda = Vec::new();
     for (index, program) in plan.programs.iter().enumerate() {
         agenda.push((program.start_ns, Due::Start(index)));
-        agenda.extend(program.stop_ns.map(|time| (time, Due::Stop(index))));
+        if let Some(time) = program.stop_ns {
+            let kill = time.saturating_add(KILL_DELAY.as_nanos() as u64);
+            agenda.extend([(time, Due::Stop(index)), (kill, Due::Kill(index))]);
+        }
     }
     agenda.retain(|&(time, _)| plan.end_ns.is_none_or(|end| time < end));
     agenda.sort_unstable();
@@ -126,32 +134,65 @@ fn wait(child: &mut Child, place: &Path, was_stopped: &AtomicBool, has_ended: &M
         was_stopped: was_stopped.load(Ordering::Relaxed),
         ended_ns: now_ns(),
     };
-    // Without the file, the end of the program is unknown.
-    let _ = serde_json::to_vec(&end).map(|bytes| fs::write(place, bytes));
+    // Without the file, the end of the program is unknown. The console has the reason.
+    if let Err(error) = serde_json::to_vec(&end).map_err(Into::into).and_then(|bytes| fs::write(place, bytes))
+    {
+        let program = place.file_stem().unwrap_or_default().to_string_lossy();
+        let _ = writeln!(io::stderr(), "{WRITING_END} {program}: {error}");
+    }
 }
 
+/// Signals a program and what it has started in its group, also if it has ended and left that.
 fn stop(running: Option<&Running>, signal: Signal) {
     let Some(running) = running else { return };
-    // The number of a process that has ended may belong to another one.
-    let has_ended = running.has_ended.lock().unwrap_or_else(PoisonError::into_inner);
-    if let (false, Some(group)) = (*has_ended, running.group) {
-        running.was_stopped.store(true, Ordering::Relaxed);
+    running.note_stop();
+    if let Some(group) = running.group {
         let _ = kill_process_group(group, signal);
     }
 }
 
-/// Ends all programs.
+impl Running {
+    /// Notes that it is stopped, unless it has ended.
+    fn note_stop(&self) {
+        // Its end is not noted meanwhile.
+        let has_ended = self.has_ended.lock().unwrap_or_else(PoisonError::into_inner);
+        self.was_stopped.fetch_or(!*has_ended, Ordering::Relaxed);
+    }
+}
+
+/// Ends all programs and what they have started.
 fn end(running: Vec<Option<Running>>) {
     let running: Vec<Running> = running.into_iter().flatten().collect();
+    running.iter().for_each(Running::note_stop);
     for signal in [Signal::TERM, Signal::KILL] {
-        for program in &running {
-            stop(Some(program), signal);
+        for process in processes() {
+            // It may have ended since.
+            let _ = kill_process(process, signal);
         }
         let until = now_ns() + KILL_DELAY.as_nanos() as u64;
-        while now_ns() < until && running.iter().any(|program| !program.waiter.is_finished()) {
+        let is_at_work =
+            || running.iter().any(|program| !program.waiter.is_finished()) || processes().next().is_some();
+        while now_ns() < until && is_at_work() {
             thread::sleep(Duration::from_millis(10));
         }
     }
+}
+
+/// Returns all processes that run, but for this one and the threads of the kernel.
+fn processes() -> impl Iterator<Item = Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(|&number| number > 1 && is_running(number)).filter_map(Pid::from_raw)
+}
+
+/// Returns whether a process has a program that has not ended: proc(5), `/proc/pid/stat`.
+fn is_running(process: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name, in parentheses, may contain anything.
+    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let (state, parent) = (fields.next(), fields.next());
+    !matches!(state, None | Some("Z" | "X"))
+        && parent.is_some_and(|parent| parent != KERNEL_THREADS && parent != "0")
 }
 
 pub(super) fn sleep_until(time_ns: u64) {
@@ -190,5 +231,7 @@ mod tests {
         };
         let expected = [(1, Due::Start(2)), (5, Due::Start(0)), (9, Due::Stop(0)), (9, Due::Start(1))];
         assert_eq!(agenda(&plan), expected);
+        let long = Plan { end_ns: None, ..plan };
+        assert_eq!(agenda(&long).last(), Some(&(KILL_DELAY.as_nanos() as u64 + 30, Due::Kill(2))));
     }
 }

@@ -109,7 +109,7 @@ impl NetDevice {
         self.requests.as_ref()
     }
 
-    /// Returns the number of frames that were dropped since the kernel gave no buffers for them.
+    /// Returns the number of frames that were lost since the kernel gave no buffers for them, or too short ones.
     #[must_use]
     pub const fn overflow(&self) -> u64 {
         self.overflow
@@ -245,6 +245,10 @@ impl NetDevice {
             bytes[NUM_BUFFERS] = 1;
             bytes.extend_from_slice(frame);
             let written = chain.write(&self.memory, &bytes)?;
+            if (written as usize) < bytes.len() {
+                // The driver has buffers for the usual MTU, whatever its interface is told later.
+                self.overflow += 1;
+            }
             ring.give_back(&self.memory, &chain, written)?;
             self.backlog.pop_front();
             delivered = true;
@@ -390,6 +394,18 @@ mod tests {
         for _ in 0..=BACKLOG {
             assert_eq!(kernel.device.deliver(Bytes::from_static(b"hello")), Ok(Interrupt::None));
         }
+        assert_eq!(kernel.device.overflow(), 1);
+    }
+
+    #[test]
+    fn a_frame_that_is_longer_than_the_buffer_is_counted() {
+        let mut kernel = Kernel::new();
+        kernel.offer(0, 0, 0x8000, 100, 2);
+        let longest = Bytes::from(vec![7; 100 - FRAME_HEADER_LEN]);
+        assert_eq!(kernel.device.deliver(longest), Ok(Interrupt::Receive));
+        assert_eq!(kernel.device.overflow(), 0);
+        kernel.offer(0, 1, 0x8000, 100, 2);
+        let _ = kernel.device.deliver(Bytes::from(vec![7; 101 - FRAME_HEADER_LEN])).expect("a whole queue");
         assert_eq!(kernel.device.overflow(), 1);
     }
 

@@ -5,7 +5,7 @@
 use super::search_path;
 use hopline_config::source::Problem;
 use hopline_emulate::Emulation;
-use hopline_linux::Namespace;
+use hopline_linux::{Namespace, netns};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -84,7 +84,7 @@ impl Directory {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        for (name, entry) in self.nodes.iter().filter(|(name, _)| is_host_name(name)) {
+        for (name, entry) in self.nodes.iter().filter(|(name, _)| netns::is_host_name(name)) {
             text.push_str(&format!("{} {name}\n", entry.address));
         }
         text
@@ -104,11 +104,6 @@ impl Directory {
 pub(super) fn variable(node: &str) -> String {
     let character = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     format!("HOPLINE_{}", node.chars().map(character).collect::<String>())
-}
-
-/// Returns whether a node's name is a word that `/etc/hosts` can have (RFC 1123 §2.1).
-fn is_host_name(node: &str) -> bool {
-    !node.is_empty() && node.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.')
 }
 
 fn path_of(open: impl AsFd) -> PathBuf {

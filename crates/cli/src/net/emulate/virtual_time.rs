@@ -20,7 +20,7 @@ use hopline_scenario::Program;
 use hopline_virtual_time::emulation::{self, Settings};
 use hopline_virtual_time::guest::init::{self, TEMPORARY};
 use hopline_virtual_time::guest::plan::{ProgramEnd, errors_file, output_file};
-use hopline_virtual_time::kernel::{KernelImage, Machine};
+use hopline_virtual_time::kernel::{KernelImage, Machine, PREPARING};
 use hopline_virtual_time::report::Report;
 use hopline_virtual_time::{Error, guest, report};
 use rustix::time::{ClockId, clock_gettime};
@@ -29,7 +29,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::env;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
@@ -39,6 +39,8 @@ use std::time::Duration;
 const FOLDER: &str = "hopline-kernels-";
 /// Seconds of real time for which a program may compute, unless the user gives others.
 const PATIENCE_S: u64 = 30;
+/// Longest line of a program that is printed whole, bytes.
+const MAX_LINE: u64 = 64 * 1024;
 /// Exit code of a program that does not start, as that of `hopline exec`.
 const NOT_STARTED: i32 = 2;
 /// Name of the command after `--` among the programs. Names in scenarios do not begin with a full stop.
@@ -50,7 +52,7 @@ pub(crate) fn be_first_process() -> Option<ExitCode> {
     is_first.then(|| {
         let error = guest::init::run().err();
         let error = error.map_or_else(|| "it was not switched off".into(), |error| error.to_string());
-        print_error_line(&format!("preparing the host: {error}"));
+        print_error_line(&format!("{PREPARING}: {error}"));
         ExitCode::FAILURE
     })
 }
@@ -147,14 +149,19 @@ pub(super) fn execute(network: Network<'_>, kernel: KernelImage) -> Result<ExitC
     let cost = Cost { cpu: cpu_time().into(), wall: began.elapsed().into() };
     let observed = tracer.finish(report.reached);
     let programs = programs.into_iter().map(|program| result(program, &report)).collect::<Vec<_>>();
-    hand_out(&programs, &report, results.as_ref())?;
+    keep_output(&report, results.as_ref())?;
     let (network, capture) = network_report(&report, observed);
     capture.map_err(failed(format!("writing {CAPTURE}")))?;
     let emulated = Emulated::of(&spec, args.run, &network, cost);
-    print_error_line(&summary::text(&network, &programs, &emulated, &last_lines(&network, cost)));
     let fingerprint = json!({ "fingerprint": format!("{:016x}", network.outcome.fingerprint) });
     let json = summary::json(&network, &programs, &emulated, fingerprint);
-    write((args, &scenario), &network, &emulated, &json, observers, (results, page))?;
+    // A reader of the output that goes away, or a full disk, must not cost the results.
+    let words = results.is_some();
+    let written = write((args, &scenario), &network, &emulated, &json, observers, (results, page));
+    let printed = print_output(&report, words);
+    print_failures(&programs, &report, words);
+    print_error_line(&summary::text(&network, &programs, &emulated, &last_lines(&network, cost)));
+    written.and(printed)?;
     let has_failed = programs.iter().any(ProgramResult::has_failed);
     Ok(match command_end(&report) {
         Some(end) => exit_code(status(end), has_failed),
@@ -240,27 +247,47 @@ fn status(end: &ProgramEnd) -> ExitStatus {
     end.signal.map_or_else(|| of_code(end.code.unwrap_or(NOT_STARTED)), ExitStatus::from_raw)
 }
 
-/// Stores the output of programs, or prints it on stderr, and reports those that failed.
-fn hand_out(programs: &[ProgramResult], report: &Report, results: Option<&Directory>) -> Result<(), Failure> {
-    for (host, program) in report.hosts.iter().flat_map(|host| host.programs.iter().map(move |p| (host, p))) {
-        for name in [output_file(&program.name), errors_file(&program.name)] {
-            let Ok(mut file) = File::open(host.folder.join(&name)) else { continue };
-            match results {
-                _ if program.name == COMMAND => {
-                    let copied = match name == output_file(COMMAND) {
-                        true => io::copy(&mut file, &mut io::stdout()).and_then(|_| io::stdout().flush()),
-                        false => io::copy(&mut file, &mut io::stderr()).map(drop),
-                    };
-                    copied.map_err(failed("writing what the command has printed"))?;
-                }
-                Some(directory) => {
-                    io::copy(&mut file, &mut directory.file(&name)?)
-                        .map_err(failed(format!("writing {name}")))?;
-                }
-                None => print_prefixed(&program.name, file).map_err(failed(format!("reading {name}")))?,
-            }
-        }
+/// Returns the output of all programs: of each the name, whether it is that of errors, and the file.
+fn outputs(report: &Report) -> impl Iterator<Item = (&str, bool, PathBuf)> {
+    let programs = report.hosts.iter().flat_map(|host| host.programs.iter().map(move |p| (host, &*p.name)));
+    programs.flat_map(|(host, name)| {
+        let place = |file: String| host.folder.join(file);
+        [(name, false, place(output_file(name))), (name, true, place(errors_file(name)))]
+    })
+}
+
+/// Stores the output of the programs of the scenario.
+fn keep_output(report: &Report, results: Option<&Directory>) -> Result<(), Failure> {
+    let Some(directory) = results else { return Ok(()) };
+    for (_, _, place) in outputs(report).filter(|(program, ..)| *program != COMMAND) {
+        let name = place.file_name().expect("it is that of a file").to_string_lossy();
+        let Ok(mut file) = File::open(&place) else { continue };
+        io::copy(&mut file, &mut directory.file(&name)?).map_err(failed(format!("writing {name}")))?;
     }
+    Ok(())
+}
+
+/// Prints the output of the command, and that of programs unless it was `kept`.
+fn print_output(report: &Report, kept: bool) -> Result<(), Failure> {
+    for (program, is_errors, place) in outputs(report) {
+        let Ok(mut file) = File::open(&place) else { continue };
+        let printed = match (program == COMMAND, is_errors) {
+            (true, false) => io::copy(&mut file, &mut io::stdout()).and_then(|_| io::stdout().flush()),
+            (true, true) => io::copy(&mut file, &mut io::stderr()).map(drop),
+            (false, _) if kept => Ok(()),
+            (false, _) => print_prefixed(program, file),
+        };
+        printed.map_err(failed(format!("printing what {} has printed", described(program))))?;
+    }
+    Ok(())
+}
+
+fn described(program: &str) -> String {
+    if program == COMMAND { "the command".into() } else { format!("program {program}") }
+}
+
+/// Prints which programs have failed, with their last words if all they wrote was `kept`.
+fn print_failures(programs: &[ProgramResult], report: &Report, kept: bool) {
     if let Some(reason) = command_end(report).and_then(|end| end.error.as_ref()) {
         print_error_line(&format!("error: the command cannot be started: {reason}"));
     }
@@ -270,27 +297,32 @@ fn hand_out(programs: &[ProgramResult], report: &Report, results: Option<&Direct
         {
             let times = result.started.zip(result.ended);
             let after_s = times.map_or(0.0, |(from, to)| to.saturating_sub(from).as_secs_f64());
-            let words = words(result, report, results);
+            let words = words(result, report, kept);
             print_error_line(&failure(&result.program, &result.node, after_s, status, words));
         }
+    }
+}
+
+/// Prints a file line by line, in constant memory.
+fn print_prefixed(name: &str, file: File) -> io::Result<()> {
+    let (mut file, mut line) = (BufReader::new(file), Vec::new());
+    while file.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)? > 0 {
+        print_error_line(&format!(
+            "{name}: {}",
+            String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r'])
+        ));
+        line.clear();
     }
     Ok(())
 }
 
-fn print_prefixed(name: &str, mut file: File) -> io::Result<()> {
-    let mut text = Vec::new();
-    file.read_to_end(&mut text)?;
-    String::from_utf8_lossy(&text).lines().for_each(|line| print_error_line(&format!("{name}: {line}")));
-    Ok(())
-}
-
 /// Returns the reason that a program did not start, or the last line of its errors if that was not printed.
-fn words(result: &ProgramResult, report: &Report, results: Option<&Directory>) -> Option<String> {
+fn words(result: &ProgramResult, report: &Report, kept: bool) -> Option<String> {
     let host = report.hosts.iter().find(|host| host.node == result.program.node)?;
     let program = host.programs.iter().find(|one| one.name == result.program.name)?;
     let not_started = program.end.as_ref()?.error.clone();
     let errors = || last_line(&host.folder.join(errors_file(&program.name)));
-    not_started.or_else(|| results.and_then(|_| errors()))
+    not_started.or_else(|| kept.then(errors).flatten())
 }
 
 fn network_report(report: &report::Report, observed: Observed) -> (NetworkReport, io::Result<()>) {
