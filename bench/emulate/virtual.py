@@ -2,7 +2,7 @@
 """Linux's TCP in virtual time beside the simulator's TCP with `tcp.preset = "linux"`.
 
     python3 virtual.py                                  # the table; runs of kernels come from virtual.json
-    python3 virtual.py --measure                        # all runs of kernels anew: half an hour. Nothing needs root
+    python3 virtual.py --measure                        # all runs of kernels anew: 20 minutes. Nothing needs root
     python3 virtual.py --measure --missing              # those alone that an interrupted measurement has not made
     python3 virtual.py --measure --case chain-3 --control bbr
     python3 virtual.py --write docs/virtual-time.md
@@ -24,7 +24,7 @@ import agreement
 from agreement import CHAIN, CROSS, DURATION_S, PROGRAM, TRANSPORTS
 
 RUNS = 3
-WALKER_RUNS = 12  # A timeout that doubles while the relay is away decides about the rest of a run.
+WALKER_RUNS = 30  # A timeout that doubles while the relay is away decides about the rest of a run.
 START_S = 8  # pings and interpreters have time until then
 
 # The relay in the middle is out of reach for about 2.8 of each 8 s.
