@@ -184,8 +184,14 @@ pub(crate) fn last_line(console: &Path) -> io::Result<String> {
     let lines = || text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
     // After the reason, a kernel prints where it was, and that it switches itself off.
     let reason = REASONS.iter().find_map(|reason| lines().find(|line| line.contains(reason)));
-    Ok(reason.or_else(|| lines().find(|line| !line.starts_with("reboot:"))).unwrap_or("nothing").to_owned())
+    let last = reason.or_else(|| lines().find(|line| !line.starts_with("reboot:"))).unwrap_or("nothing");
+    Ok(format!("{last}{}", if last.ends_with(NO_MEMORY) { NO_MEMORY_HELP } else { "" }))
 }
+
+/// End of the last line of a kernel whose memory, a file, has no place on the disk: SIGBUS.
+const NO_MEMORY: &str = "Kernel mode signal 7";
+const NO_MEMORY_HELP: &str =
+    " (no space for its memory, up to 64 MiB, in /dev/shm or the folder for temporary files)";
 
 /// Parts of lines with the reason for the end of a kernel, the best one first.
 const REASONS: [&str; 4] = [PREPARING, WRITING_END, "Out of memory", "Kernel panic"];
@@ -209,6 +215,27 @@ mod tests {
             std::fs::write(folder.join(ENTROPY), "").expect("written");
         }
         folder
+    }
+
+    #[test]
+    fn the_reason_for_the_end_is_found_before_what_follows_it() {
+        let folder = folder("console", None);
+        let last = |text: &str| {
+            std::fs::write(folder.join("console"), text).expect("written");
+            last_line(&folder.join("console")).expect("a file")
+        };
+        assert_eq!(last(""), "nothing");
+        assert_eq!(
+            last("preparing the host: full\nKernel panic - x\n [<60>] trace\n"),
+            "preparing the host: full"
+        );
+        assert_eq!(
+            last("noting the end of program a: full\nreboot: Power down\n"),
+            "noting the end of program a: full"
+        );
+        assert_eq!(last("Checking\nNo space left\nreboot: Power down\n"), "No space left");
+        assert!(last("Kernel panic - not syncing: Kernel mode signal 7\n").contains("in /dev/shm"));
+        std::fs::remove_dir_all(folder).expect("removed");
     }
 
     #[test]
