@@ -188,7 +188,7 @@ pub(crate) fn last_line(console: &Path) -> io::Result<String> {
     Ok(format!("{last}{}", if last.ends_with(NO_MEMORY) { NO_MEMORY_HELP } else { "" }))
 }
 
-/// End of the last line of a kernel whose memory, a file, has no place on the disk: SIGBUS.
+/// End of the last line of a kernel that gets SIGBUS: its memory, a file, does not fit on the disk.
 const NO_MEMORY: &str = "Kernel mode signal 7";
 const NO_MEMORY_HELP: &str =
     " (no space for its memory, up to 64 MiB, in /dev/shm or the folder for temporary files)";
