@@ -125,7 +125,7 @@ impl Failure {
                     | OutputError::InUse { .. }
                     | OutputError::Foreign { .. }
                     | OutputError::WrongKind { .. } => ExitCode::from(WRONG_INPUT),
-                    OutputError::Io { .. } => ExitCode::from(FAILED),
+                    OutputError::Appeared { .. } | OutputError::Io { .. } => ExitCode::from(FAILED),
                 }
             }
             Self::Store(error) => {
