@@ -67,6 +67,7 @@ pub(crate) fn output(error: &OutputError) -> PyErr {
     let said = error.to_string();
     match error {
         OutputError::Exists { target }
+        | OutputError::Appeared { target, .. }
         | OutputError::InUse { target }
         | OutputError::Foreign { target, .. }
         | OutputError::WrongKind { target, .. } => results(said, target),

@@ -26,6 +26,8 @@ pub(crate) enum Failure {
     Stdout(io::Error),
     /// Anything else.
     Other(String),
+    /// Failures that have been printed.
+    Reported,
     /// Ctrl-C, with a message about the results so far.
     Interrupted(&'static str),
     /// Ctrl-C; finished runs are stored in this directory.
@@ -125,7 +127,7 @@ impl Failure {
                     | OutputError::InUse { .. }
                     | OutputError::Foreign { .. }
                     | OutputError::WrongKind { .. } => ExitCode::from(WRONG_INPUT),
-                    OutputError::Io { .. } => ExitCode::from(FAILED),
+                    OutputError::Appeared { .. } | OutputError::Io { .. } => ExitCode::from(FAILED),
                 }
             }
             Self::Store(error) => {
@@ -148,6 +150,7 @@ impl Failure {
                 print_error_line(&format!("{:?}", Rendered(&Problem::new(message))));
                 ExitCode::from(FAILED)
             }
+            Self::Reported => ExitCode::from(FAILED),
             Self::Interrupted(line) => {
                 print_error_line(line);
                 ExitCode::from(INTERRUPTED)

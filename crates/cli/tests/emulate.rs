@@ -78,6 +78,10 @@ pub(crate) fn tests() -> Vec<Test> {
         programs_run_for_the_duration_and_keep_their_output,
         programs_run_beside_a_command_and_their_output_has_a_prefix,
         a_program_that_fails_fails_the_emulation,
+        programs_end_with_an_emulation_that_is_killed,
+        daemons_of_programs_end_before_the_summary,
+        an_output_that_cannot_be_written_leaves_the_others,
+        files_of_options_may_be_in_the_directory_of_results,
         programs_that_cannot_run_are_refused_before_anything_runs,
         an_emulation_that_is_told_to_end_writes_its_results,
         what_a_killed_emulation_leaves_is_removed_by_the_next_one,
@@ -566,6 +570,56 @@ fn a_program_that_fails_fails_the_emulation() {
     // Its own exit code shows more than that of the emulation.
     let output = emulate(&scenario, &["--best-effort"], "sleep 0.5; exit 7").output().unwrap();
     assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+}
+
+fn programs_end_with_an_emulation_that_is_killed() {
+    let scenario = with_programs("[[program]]\nnode = \"n1\"\ncommand = [\"sleep\", \"75014\"]\n");
+    let mut child = emulate(&scenario, &[], "sleep 75015").stderr(Stdio::null()).spawn().unwrap();
+    until("it runs", || runs("sleep 75014"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("it ends", || !runs("sleep 75014"));
+}
+
+fn daemons_of_programs_end_before_the_summary() {
+    let daemon = "trap 'echo bye; exit' TERM; echo up; while :; do sleep 0.05; done";
+    let program = |name: &str| {
+        format!(
+            "[[program]]\nname = \"{name}\"\nnode = \"n1\"\ncommand = [\"sh\", \"-c\", \"setsid sh -c \\\"{daemon}\\\" &\"]\n"
+        )
+    };
+    let scenario = with_programs(&(program("a") + &program("b")));
+    let said = stderr(&hopline("emulate", &scenario, &["--best-effort"]).output().unwrap());
+    let summary = said.find("program a at n1: exit code 0").unwrap_or_else(|| panic!("{said}"));
+    for words in ["a: up", "b: up", "a: bye", "b: bye"] {
+        assert!(said.find(words).is_some_and(|at| at < summary), "{words} of {said}");
+    }
+}
+
+fn an_output_that_cannot_be_written_leaves_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let [results, links] =
+        ["results", "links.json"].map(|name| folder.path().join(name).display().to_string());
+    let output = done(&["-o", &results, "--json", "/dev/full", "--record", &links], "true");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot write /dev/full: No space left on device"), "{said}");
+    assert!(Path::new(&results).join("manifest.json").exists() && Path::new(&links).exists(), "{said}");
+}
+
+fn files_of_options_may_be_in_the_directory_of_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results");
+    let [sum, links, page] = ["sum.json", "links.json", "page.html"].map(|name| results.join(name));
+    let [json, record, report] = [&sum, &links, &page].map(|file| file.display().to_string());
+    let options = ["--force", "--json", &json, "--record", &record, "--report", &report];
+    let options = [&["-o", results.to_str().unwrap()][..], &options].concat();
+    for _ in 0..2 {
+        printed(&done(&options, "true"));
+        assert!(
+            results.join("manifest.json").exists() && [&sum, &links, &page].iter().all(|file| file.exists())
+        );
+    }
 }
 
 fn programs_that_cannot_run_are_refused_before_anything_runs() {

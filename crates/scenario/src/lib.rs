@@ -26,7 +26,7 @@ use hopline_config::{choice, document, field, key_owners, middlebox, schema, sep
 use hopline_core::Duration;
 pub use hopline_sim::custom::CustomAlgorithms;
 use hopline_sim::spec::Spec;
-pub use program::Program;
+pub use program::{EMULATION_VARIABLE, Program, address_variable};
 use schema::{Section, join};
 use source::{Origin, Problem, Problems, Source};
 use std::ffi::OsStr;

@@ -1,8 +1,8 @@
 //! Output of commands that run beside the main one.
 
 use crate::net::children::KILL_DELAY;
-use crate::problems::{Failure, print_error_line};
-use std::io::{BufRead, BufReader, PipeReader, Read};
+use crate::problems::print_error_line;
+use std::io::{self, BufRead, BufReader, PipeReader, Read};
 use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -17,21 +17,25 @@ pub(super) struct PrefixedOutput(JoinHandle<()>);
 impl PrefixedOutput {
     /// Starts to pass on the output of `command`, with the prefix `name`. The command has no input: stdin belongs to the
     /// main command.
-    pub(super) fn of(name: &str, command: &mut Command) -> Result<Self, Failure> {
-        let failed = |e: std::io::Error| Failure::Other(format!("listening to the {name} command: {e}"));
-        let (heard, said) = std::io::pipe().map_err(failed)?;
-        command.stdin(Stdio::null()).stdout(said.try_clone().map_err(failed)?).stderr(said);
+    pub(super) fn of(name: &str, command: &mut Command) -> io::Result<Self> {
+        let (heard, said) = io::pipe()?;
+        command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said);
         let prefix = name.to_owned();
         let listening =
             thread::Builder::new().name("output".into()).spawn(move || copy_lines(&prefix, heard));
-        Ok(Self(listening.map_err(failed)?))
+        Ok(Self(listening?))
     }
 
     /// Waits until all output has been passed on, once no process is left that could write.
     pub(super) fn end(self) {
-        // A process that cannot even be killed is not waited for.
+        Self::end_all(&[self]);
+    }
+
+    /// Does the same for several commands at once.
+    pub(super) fn end_all(outputs: &[Self]) {
+        // Processes that cannot even be killed are not waited for.
         for _ in 0..KILL_DELAY.as_millis() / POLL_INTERVAL.as_millis() {
-            if self.0.is_finished() {
+            if outputs.iter().all(|output| output.0.is_finished()) {
                 return;
             }
             thread::sleep(POLL_INTERVAL);

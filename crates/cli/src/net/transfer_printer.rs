@@ -240,7 +240,11 @@ impl TransferPrinter {
             Failure::Input(problems) => self.report_failure("input", &problems.to_string()),
             Failure::Other(why) => self.report_failure(Reason::System.code(), why),
             // Without a reader of stdout, a line is useless; the rest belongs to simulations.
-            Failure::Stdout(_) | Failure::Output(_) | Failure::Store(_) | Failure::Suspended(_) => {}
+            Failure::Stdout(_)
+            | Failure::Output(_)
+            | Failure::Store(_)
+            | Failure::Suspended(_)
+            | Failure::Reported => {}
         }
     }
 

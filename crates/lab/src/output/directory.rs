@@ -128,11 +128,14 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// If the target has appeared meanwhile, or the file system refuses; nothing is left behind then.
+    /// [`OutputError::Appeared`] if something else has taken the place meanwhile: the directory gets a free name beside it.
+    /// Otherwise errors of the file system; nothing is left behind then.
     pub fn finish(self) -> Result<(), OutputError> {
-        check(&self.target, self.existing)?;
         // Temporary directories are private; results should have the usual permissions.
         open_up(self.draft.path()).map_err(OutputError::at(&self.target))?;
+        if check(&self.target, self.existing).is_err() {
+            return Err(self.finish_beside());
+        }
         if self.target.exists() {
             self.draft.replace(&self.target, exchange).map_err(OutputError::at(&self.target))
         } else {
@@ -141,6 +144,30 @@ impl Directory {
             Ok(())
         }
     }
+
+    /// Moves the directory to a free name beside its place, which something else has taken.
+    fn finish_beside(self) -> OutputError {
+        let kept = names_beside(&self.target).next().expect("names with numbers are endless");
+        match fs::rename(self.draft.path(), &kept) {
+            Ok(()) => {
+                self.folders.keep();
+                OutputError::Appeared { target: self.target, kept }
+            }
+            Err(error) => OutputError::Io { path: kept, error },
+        }
+    }
+}
+
+/// Returns free names beside a directory, from `NAME-1` on.
+fn names_beside(target: &Path) -> impl Iterator<Item = PathBuf> {
+    let name = target.file_name().unwrap_or(target.as_os_str()).to_owned();
+    let parent = folder_of(target).to_owned();
+    let numbered = move |number: u32| {
+        let mut name = name.clone();
+        name.push(format!("-{number}"));
+        parent.join(name)
+    };
+    (1..).map(numbered).filter(|path| fs::symlink_metadata(path).is_err())
 }
 
 /// Checks that `target` is a directory, or can become one.

@@ -33,6 +33,13 @@ pub enum OutputError {
         /// Unexpected or missing content.
         why: String,
     },
+    /// The target has appeared since the start, or may no longer be replaced. The results have another name.
+    Appeared {
+        /// The directory.
+        target: PathBuf,
+        /// Directory of the results.
+        kept: PathBuf,
+    },
     /// The target is a file instead of a directory, or the other way round.
     WrongKind {
         /// The file or directory.
@@ -69,6 +76,12 @@ impl fmt::Display for OutputError {
             Self::Foreign { target, why } => {
                 write!(f, "{} is not replaced, even with --force: {why}", target.display())
             }
+            Self::Appeared { target, kept } => write!(
+                f,
+                "{} has changed since the start and is not overwritten; the results are in {}",
+                target.display(),
+                kept.display()
+            ),
             Self::WrongKind { target, why } => write!(f, "{}: {why}", target.display()),
             Self::Io { path, error } => write!(f, "cannot write {}: {error}", path.display()),
         }

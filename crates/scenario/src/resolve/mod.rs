@@ -9,6 +9,7 @@ mod feedback;
 mod files;
 mod floods;
 mod flows;
+mod host_names;
 mod jitter;
 mod links;
 mod mobility;
@@ -52,7 +53,7 @@ pub(super) use files::Files;
 pub(super) fn spec(whole: ScenarioWithMachines<'_>, files: &Files, run: u64) -> Result<Spec, Problem> {
     let ScenarioWithMachines { scenario, machines, .. } = whole;
     let seed = scenario.get(keys::scenario::SEED);
-    let nodes::Resolved { mut nodes, names, gateways } = nodes::resolve(scenario, files, seed, run)?;
+    let nodes::Resolved { mut nodes, names, gateways } = nodes::resolve(whole, files, seed, run)?;
     let mut radio = radio::resolve(whole, &nodes, &names)?;
     neighborhood::resolve(scenario, &mut radio, &nodes, &names, (seed, run))?;
     let links = links::resolve(whole, &names, files)?;
@@ -106,7 +107,7 @@ pub(super) fn programs(
     run: u64,
 ) -> Result<Vec<Program>, Problem> {
     let seed = whole.get(keys::scenario::SEED);
-    programs::resolve(whole, &nodes::resolve(whole.scenario, files, seed, run)?.names)
+    programs::resolve(whole, &nodes::resolve(whole, files, seed, run)?.names)
 }
 
 fn warmup(scenario: Section<'_>) -> Result<Duration, Problem> {

@@ -2,7 +2,9 @@
 
 use super::super::keys;
 use super::super::schema::Section;
+use super::super::user_defined::{ScenarioUse, ScenarioWithMachines};
 use super::files::Files;
+use super::host_names;
 use super::mobility;
 use super::names::Names;
 use super::placed::{Mobility, Placed};
@@ -22,11 +24,12 @@ pub(super) struct Resolved<'a> {
 
 /// Returns the nodes.
 pub(super) fn resolve<'a>(
-    scenario: Section<'a>,
+    whole: ScenarioWithMachines<'a>,
     files: &'a Files,
     seed: u64,
     run: u64,
 ) -> Result<Resolved<'a>, Problem> {
+    let scenario = whole.scenario;
     let default = if scenario.section("radio").is_given() { Attachment::Wireless } else { Attachment::Wired };
     check_count(scenario, files)?;
     let mut placed = Vec::new();
@@ -42,6 +45,9 @@ pub(super) fn resolve<'a>(
             .help("add [nodes] with a layout, or [[node]]"));
     }
     let names = names(&placed)?;
+    if whole.used_for == ScenarioUse::Emulation {
+        host_names::check(&placed)?;
+    }
     let trajectories = mobility::resolve(scenario, files, &placed, &names, (seed, run))?;
     let common = channels(&scenario.section("radio"))?.unwrap_or_else(|| vec![Channel(0)]);
     let gateways = placed.iter().map(|node| node.gateway).collect();

@@ -50,6 +50,11 @@ fn program(section: &Section<'_>, name: String, node: NodeId) -> Result<Program,
             .at(section.origin_of("command"))
             .help("the first word is the program: command = [\"iperf3\", \"-s\"]"));
     }
+    if let Some(word) = command.iter().find(|word| word.contains('\0')) {
+        return Err(Problem::new(format!("the word {word:?} of a command contains a NUL character"))
+            .at(section.origin_of("command"))
+            .help("no argument of a program can have it: leave it out, or let the program read a file"));
+    }
     let start = instant_of(section, keys::program::START_S);
     let stop = instant(section, "stop_s");
     if stop.is_some_and(|stop| stop <= start) {

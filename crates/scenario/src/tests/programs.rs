@@ -4,19 +4,28 @@ use super::*;
 use crate::Program;
 use crate::user_defined::ScenarioUse;
 
+/// Returns a scenario to emulate.
+fn emulated(text: &str) -> Result<Scenario, Problems> {
+    let source = Arc::new(Source { name: "test.toml".into(), text: text.to_owned() });
+    let scenario = Scenario::unchecked(source, Path::new("").into(), CustomAlgorithms::default())?;
+    Scenario { used_for: ScenarioUse::Emulation, ..scenario }.with(&[])
+}
+
 /// Returns the programs of an emulation of `CHAIN` without its flow, and `text`.
 fn programs(text: &str) -> Result<Vec<Program>, Problems> {
-    let text = format!("{}{text}", CHAIN.split("[[flow]]").next().unwrap());
-    let source = Arc::new(Source { name: "test.toml".into(), text });
-    let scenario = Scenario::unchecked(source, Path::new("").into(), CustomAlgorithms::default())?;
-    let scenario = Scenario { used_for: ScenarioUse::Emulation, ..scenario }.with(&[])?;
+    let scenario = emulated(&format!("{}{text}", CHAIN.split("[[flow]]").next().unwrap()))?;
     assert!(scenario.spec(1)?.flows.is_empty());
     scenario.programs(1)
 }
 
 /// Returns the place, the message and the help of the first problem of a program with these keys.
 fn problem(keys: &str) -> String {
-    let problems = programs(&format!("[[program]]\n{keys}\n")).expect_err("this is wrong");
+    first_problem(programs(&format!("[[program]]\n{keys}\n")))
+}
+
+/// Returns the place, the message and the help of the first problem.
+fn first_problem(result: Result<Vec<Program>, Problems>) -> String {
+    let problems = result.expect_err("this is wrong");
     let problem = &problems.0[0];
     let (line, column) = problem.at.as_ref().unwrap().line_column();
     format!("{line}:{column} {} | {}", problem.message, problem.help.as_deref().unwrap_or("-"))
@@ -64,6 +73,10 @@ fn wrong_programs_have_a_place_and_a_remedy() {
             format!("{node}\ncommand = \"ping n2\""),
             "9:11 `program.0.command` takes a list of strings, not a string | the program and its arguments",
         ),
+        (
+            format!("{node}\ncommand = [\"echo\", \"a\\u0000b\"]"),
+            r#"9:11 the word "a\0b" of a command contains a NUL character | no argument of a program can have it"#,
+        ),
         (node.to_owned(), "7:1 `program.0` has no `command` | add `command = …`"),
         (
             format!("{ping}\nstart_s = 2\nstop_s = 2"),
@@ -96,4 +109,38 @@ fn a_simulation_refuses_programs_that_are_not_left_out() {
         "{problem}"
     );
     assert!(parse(&text, &["program=[]"]).is_ok());
+}
+
+#[test]
+fn names_that_programs_cannot_use_are_refused_in_emulations_alone() {
+    let nodes = |names: [&str; 2]| {
+        let node = |name: &str| format!("[[node]]\nname = \"{name}\"\nx_m = 0\ny_m = 0\n");
+        format!("duration_s = 1\nradio.preset = \"ns2-wavelan\"\n{}{}", node(names[0]), node(names[1]))
+    };
+    for (names, expected) in [
+        (
+            ["a", "Emulation"],
+            "8:8 a node named `Emulation`: its address would be in HOPLINE_EMULATION, which names the emulation | choose another",
+        ),
+        (
+            ["a-b", "a_b"],
+            "8:8 nodes named `a-b` and `a_b`: the addresses of both would be in HOPLINE_A_B | names of emulated nodes differ",
+        ),
+        (
+            ["a", "--help"],
+            "8:8 a node named `--help`, which `hopline exec` would take for an option | names of",
+        ),
+        (
+            ["a", "Localhost"],
+            "8:8 a node named `Localhost`, which is the name of each host for itself | choose another",
+        ),
+        (["a", "x\\u0000y"], r#"8:8 the name "x\0y" of a node contains a NUL character | no argument"#),
+    ] {
+        let text = nodes(names);
+        let problem = first_problem(emulated(&text).and_then(|scenario| scenario.programs(1)));
+        assert!(problem.starts_with(expected), "{problem}\n{expected}");
+        let flow = format!("[[flow]]\nsrc = \"{}\"\ndst = \"{}\"\n", names[0], names[1]);
+        parse(&(text + &flow), &[]).unwrap();
+    }
+    assert!(emulated(&nodes(["a-b", "ab"])).is_ok());
 }

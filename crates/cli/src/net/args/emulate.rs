@@ -94,6 +94,9 @@ pub(crate) struct Exec {
     /// Name of the node
     #[arg(value_name = "NODE")]
     pub(crate) node: String,
+    /// Process that starts this one: when it ends, COMMAND is terminated
+    #[arg(long, value_name = "PID", hide = true)]
+    pub(crate) end_with: Option<u32>,
     /// Command, with its arguments
     #[arg(last = true, value_name = "COMMAND", required = true)]
     pub(crate) command: Vec<String>,

@@ -2,39 +2,14 @@
 
 use crate::commands::run::find_node;
 use crate::net::args::Emulate as Args;
-use crate::problems::Failure;
 use hopline_config::source::Problem;
 use hopline_core::NodeId;
 use hopline_emulate::MAX_NODES;
 use hopline_lab::Spec;
-use hopline_lab::output::check_file;
 use hopline_scenario::Program;
 use hopline_virtual_time::emulation::MAX_NODES as MAX_KERNELS;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::PathBuf;
-
-/// Checks that the files that options name can be made, before an emulation that may take hours.
-pub(super) fn files(files: [(&str, &Option<PathBuf>); 2]) -> Result<(), Failure> {
-    for (option, file) in files {
-        let Some(file) = file else { continue };
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-            let problem = Problem::new(format!("{option}: there is no folder {}", folder.display()));
-            return Err(problem.help("make it, or choose another file").into());
-        }
-        match fs::metadata(file) {
-            Ok(found) if found.is_dir() => {
-                let problem = Problem::new(format!("{option}: {} is a folder", file.display()));
-                return Err(problem.help("choose a file").into());
-            }
-            Ok(found) if !found.is_file() => {} // a device or a pipe
-            _ => check_file(file)?,
-        }
-    }
-    Ok(())
-}
 
 /// Descriptors of an emulation beside those of nodes and programs: files of results, the page, what other parts open for
 /// a moment.

@@ -6,6 +6,8 @@ use super::search_path;
 use hopline_config::source::Problem;
 use hopline_emulate::Emulation;
 use hopline_linux::{Namespace, netns};
+use hopline_scenario::EMULATION_VARIABLE;
+pub(super) use hopline_scenario::address_variable as variable;
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,7 +22,7 @@ use std::{env, process};
 /// Name of the file in memory, as `/proc/PID/fd` shows it.
 const NAME: &str = "hopline-emulation";
 /// Environment variable with the path of the file.
-const VARIABLE: &str = "HOPLINE_EMULATION";
+const VARIABLE: &str = EMULATION_VARIABLE;
 
 /// Nodes of an emulation, by name.
 #[derive(Debug)]
@@ -70,6 +72,12 @@ impl Directory {
         Ok(Self { path, nodes, _file: None })
     }
 
+    /// Returns the directory of no nodes.
+    #[cfg(test)]
+    pub(super) fn empty() -> Self {
+        Self { path: PathBuf::new(), nodes: BTreeMap::new(), _file: None }
+    }
+
     pub(super) fn get(&self, node: &str) -> Option<&Entry> {
         self.nodes.get(node)
     }
@@ -98,12 +106,6 @@ impl Directory {
             command.env("PATH", path);
         }
     }
-}
-
-/// Returns the name of the environment variable with the address of a node.
-pub(super) fn variable(node: &str) -> String {
-    let character = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-    format!("HOPLINE_{}", node.chars().map(character).collect::<String>())
 }
 
 fn path_of(open: impl AsFd) -> PathBuf {

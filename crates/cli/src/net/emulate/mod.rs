@@ -4,6 +4,7 @@ mod check;
 mod directory;
 mod live_line;
 mod observation;
+mod output_files;
 mod programs;
 mod record;
 mod results;
@@ -29,10 +30,12 @@ use hopline_linux::{Namespace, netns};
 use hopline_scenario::Program;
 use live_line::LiveLine;
 use observation::Observers;
+use output_files::Place;
 use programs::{ProgramResult, Programs};
 use results::{Cost, Emulated};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use std::collections::BTreeSet;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, parent_id};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 use std::{env, fs};
@@ -46,17 +49,30 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     let scenario = commands::load_network(&args.given)?;
     let spec = scenario.spec(args.run)?;
     let page = args.report.as_deref().map(|path| experiment::report_file(Some(path), &scenario.name()));
-    page.as_ref().map(ReportFile::check).transpose()?;
     let programs = scenario.programs(args.run)?;
     let at = check::network(&spec, args, &programs)?;
     programs::check(&programs)?;
     warn_of_missing_routes(args, &spec);
-    check::files([("--json", &args.json), ("--record", &args.record)])?;
+    check_output_files(args, page.as_ref(), &programs)?;
     let kernel = args.virtual_time.then(|| virtual_time::check(args, &programs)).transpose()?;
     let network = Network { args, scenario, spec, programs, at, page };
     match kernel {
         Some(kernel) => virtual_time::execute(network, kernel),
         None => execute_in_real_time(network),
+    }
+}
+
+/// Checks the files that options name.
+fn check_output_files(args: &Args, page: Option<&ReportFile>, programs: &[Program]) -> Result<(), Failure> {
+    let files = [
+        ("--json", args.json.as_deref()),
+        ("--record", args.record.as_deref()),
+        ("--report", args.report.as_deref()),
+    ];
+    let [_, _, report] = output_files::check(args.output.as_deref(), files, programs)?;
+    match report {
+        Some(Place::Elsewhere) => Ok(page.map_or(Ok(()), ReportFile::check)?),
+        Some(Place::InResults) | None => Ok(()),
     }
 }
 
@@ -129,8 +145,10 @@ fn execute_in_real_time(network: Network<'_>) -> Result<ExitCode, Failure> {
         None => MainEnd::OfCommand(run_command(args, &nodes, check)?),
     };
     line.end();
-    let programs = programs.finish()?;
+    let programs = programs.stop()?;
+    // Before their output is complete: what they have started may hold it open.
     drop(children);
+    let programs = programs.into_results();
     let report =
         emulation.finish().ok_or_else(|| Failure::Other("the emulated network has failed".into()))?;
     let cost = Cost { cpu: report.cpu_time, wall: report.network.outcome.sim_time };
@@ -143,7 +161,7 @@ fn execute_in_real_time(network: Network<'_>) -> Result<ExitCode, Failure> {
     Ok(end.exit_code(has_failed))
 }
 
-/// Writes what the options ask for. `json`: the summary.
+/// Writes what the options ask for, as far as it can be written, and reports each failure. `json`: the summary.
 fn write(
     (args, scenario): (&Args, &Scenario),
     network: &NetworkReport,
@@ -152,24 +170,46 @@ fn write(
     observers: Observers,
     (results, page): (Option<output::Directory>, Option<ReportFile>),
 ) -> Result<(), Failure> {
-    if let Some(place) = &args.json {
-        write_text(place, json)?;
-    }
-    if let Some(place) = &args.record {
-        write_text(place, &record::json(&emulated.spec, &network.links))?;
-    }
-    let (extras, recording) = observers.finish()?;
-    if let (Some(directory), Some(path)) = (results, &args.output) {
-        output::write(&directory, scenario, args.run, &emulated.done, &extras)?;
-        directory.finish()?;
-        print_error_line(&format!("results in {}", path.display()));
-    }
-    if let (Some(file), Some(path)) = (page, &args.report) {
+    let (extras, recording) = observers.finish();
+    let directory = extras.and_then(|extras| match results {
+        Some(directory) => write_results(directory, (args, scenario), emulated, &extras),
+        None => Ok(()),
+    });
+    // Only now: files that options name may be in the directory.
+    let summary = args.json.as_deref().map_or(Ok(()), |place| write_text(place, json));
+    let links = || record::json(&emulated.spec, &network.links);
+    let links = args.record.as_deref().map_or(Ok(()), |place| write_text(place, &links()));
+    let page = page.map_or(Ok(()), |file| {
         let animation = recording.and_then(|all| all.into_animation(&emulated.spec, args.run));
         file.write(&emulated.page(scenario, args.run, animation)?)?;
-        print_error_line(&format!("report in {}", path.display()));
+        print_error_line(&format!("report in {}", file.path().display()));
+        Ok(())
+    });
+    report_all([directory, summary.map_err(Failure::from), links.map_err(Failure::from), page])
+}
+
+/// Writes the directory of results.
+fn write_results(
+    directory: output::Directory,
+    (args, scenario): (&Args, &Scenario),
+    emulated: &Emulated,
+    extras: &[output::Extra],
+) -> Result<(), Failure> {
+    output::write(&directory, scenario, args.run, &emulated.done, extras)?;
+    directory.finish()?;
+    if let Some(path) = &args.output {
+        print_error_line(&format!("results in {}", path.display()));
     }
     Ok(())
+}
+
+/// Reports all failures.
+fn report_all<const N: usize>(done: [Result<(), Failure>; N]) -> Result<(), Failure> {
+    let failures: Vec<Failure> = done.into_iter().filter_map(Result::err).collect();
+    for failure in &failures {
+        failure.report();
+    }
+    if failures.is_empty() { Ok(()) } else { Err(Failure::Reported) }
 }
 
 /// Writes a file, which replaces an earlier one when it is complete.
@@ -215,6 +255,9 @@ fn run_command(
 
 /// Runs a command at a node, in place of this program.
 pub(crate) fn enter(args: &ExecArgs) -> Result<(), Failure> {
+    if let Some(parent) = args.end_with {
+        end_with(parent)?;
+    }
     let directory = Directory::find()?;
     let entry = entry(&directory, &args.node)?;
     let namespace = Namespace::open(&entry.namespace).and_then(|namespace| namespace.enter());
@@ -228,6 +271,17 @@ pub(crate) fn enter(args: &ExecArgs) -> Result<(), Failure> {
     let mut command = with_arguments(&args.command).expect("a command is required");
     directory.set_environment(&mut command);
     Err(cannot_start(&args.command[0], &command.exec()))
+}
+
+/// Makes this process, and the program that replaces it, end with its parent.
+fn end_with(parent: u32) -> Result<(), Problem> {
+    // Ctrl-C alone does not reach programs, as each has a process group of its own.
+    let _ = set_parent_process_death_signal(Some(Signal::TERM));
+    // It may have ended before.
+    match parent_id() == parent {
+        true => Ok(()),
+        false => Err(Problem::new("the emulation has ended")),
+    }
 }
 
 fn entry<'a>(directory: &'a Directory, node: &str) -> Result<&'a Entry, Problem> {

@@ -75,13 +75,14 @@ impl Observers {
         ended.map_or(Ok(()), Capture::finish)
     }
 
-    /// Waits until all is stored, after the emulation has ended.
-    pub(super) fn finish(self) -> Result<(Vec<Extra>, Option<CollectedRecording>), Failure> {
+    /// Waits until all is stored, after the emulation has ended. Returns the files besides tables, unless one cannot be
+    /// written, and the recording.
+    pub(super) fn finish(self) -> (Result<Vec<Extra>, Failure>, Option<CollectedRecording>) {
         if let Some(watch) = self.watch {
             watch.end();
         }
-        self.capture.map(Capture::finish).transpose()?;
-        Ok((self.extras, self.recording.and_then(|thread| thread.join().ok())))
+        let captured = self.capture.map_or(Ok(()), Capture::finish);
+        (captured.map(|()| self.extras), self.recording.and_then(|thread| thread.join().ok()))
     }
 }
 

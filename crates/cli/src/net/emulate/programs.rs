@@ -10,30 +10,56 @@ use hopline_config::source::Problem;
 use hopline_core::Instant as VirtualInstant;
 use hopline_lab::Spec;
 use hopline_lab::output::Directory;
-use hopline_linux::netns;
 use hopline_scenario::Program;
 use rustix::process::Signal;
+use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-use std::{env, io};
+use std::{env, io, process};
 
 /// Interval between checks of whether stopped programs have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Time for which one call starts programs, before running programs are watched again.
+const START_SLICE: Duration = Duration::from_millis(50);
+/// Delay of a start of which a warning tells.
+const LATE: Duration = Duration::from_millis(500);
 /// Longest part of a program's last line that an error shows, bytes.
 const MAX_SHOWN: usize = 300;
+
+/// End of a file in which its last line is searched for, bytes.
+const MAX_SEARCHED: u64 = 64 * 1024;
 
 /// All programs of an emulation, in the order of the file.
 pub(super) struct Programs<'a> {
     all: Vec<RunningProgram>,
-    nodes: &'a Nodes,
-    results: Option<&'a Directory>,
+    /// Indices of those that wait for their time, the earliest first.
+    waiting: VecDeque<usize>,
+    launcher: Launcher<'a>,
     /// Start of the emulation.
     since: Instant,
+}
+
+/// Programs that were stopped. Processes that they have started may still run.
+pub(super) struct StoppedPrograms {
+    all: Vec<RunningProgram>,
+    /// Time at which the first was stopped.
+    ending: Duration,
+}
+
+/// Starts programs at nodes.
+struct Launcher<'a> {
+    /// Words in front of the name of a node: `hopline exec`.
+    words: Vec<OsString>,
+    nodes: &'a Nodes,
+    /// Place of their output; `None`: stderr.
+    results: Option<&'a Directory>,
 }
 
 struct RunningProgram {
@@ -55,7 +81,7 @@ enum State {
 }
 
 /// End of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// By itself.
     Exited(ExitStatus),
@@ -63,6 +89,8 @@ pub(super) enum End {
     Stopped(ExitStatus),
     /// The emulation ended before its time to start.
     NotStarted,
+    /// It could not be started, for this reason.
+    CannotStart(String),
 }
 
 /// Result of a program.
@@ -77,17 +105,22 @@ pub(super) struct ProgramResult {
 }
 
 impl ProgramResult {
-    /// Returns whether it has ended by itself without success.
+    /// Returns whether it has ended by itself without success, or could not be started.
     pub(super) fn has_failed(&self) -> bool {
-        matches!(self.end, End::Exited(status) if !status.success())
+        match &self.end {
+            End::Exited(status) => !status.success(),
+            End::CannotStart(_) => true,
+            End::Stopped(_) | End::NotStarted => false,
+        }
     }
 
     /// Returns the line of the summary.
     pub(super) fn line(&self) -> String {
         let lasted = self.started.zip(self.ended).map(|(from, to)| (to - from).as_secs_f64());
         let after = lasted.map(|s| format!(" after {s:.1} s")).unwrap_or_default();
-        let how = match self.end {
-            End::Exited(status) => how(status),
+        let how = match &self.end {
+            End::Exited(status) => how(*status),
+            End::CannotStart(reason) => format!("not started: {reason}"),
             End::Stopped(_) => "stopped".into(),
             End::NotStarted => format!("not started: its time is {} s", seconds(self.program.start)),
         };
@@ -130,6 +163,12 @@ impl<'a> Programs<'a> {
         nodes: &'a Nodes,
         results: Option<&'a Directory>,
     ) -> Self {
+        let own = env::current_exe().unwrap_or_else(|_| "hopline".into());
+        let launcher = Launcher { words: vec![own.into(), "exec".into()], nodes, results };
+        Self::with_launcher(programs, spec, launcher)
+    }
+
+    fn with_launcher(programs: Vec<Program>, spec: &Spec, launcher: Launcher<'a>) -> Self {
         let prepare = |program: Program| RunningProgram {
             node: spec.nodes[program.node.index()].name.clone(),
             program,
@@ -137,20 +176,33 @@ impl<'a> Programs<'a> {
             started: None,
             output: None,
         };
-        Self { all: programs.into_iter().map(prepare).collect(), nodes, results, since: clock::now() }
+        let all: Vec<_> = programs.into_iter().map(prepare).collect();
+        let mut waiting: Vec<usize> = (0..all.len()).collect();
+        waiting.sort_by_key(|&index| all[index].program.start);
+        Self { all, waiting: waiting.into(), launcher, since: clock::now() }
     }
 
-    /// Starts and stops the programs that are due, and reports failures.
+    /// Starts and stops the programs that are due, and reports failures. Programs of which many are due at once start in
+    /// several calls.
     pub(super) fn poll(&mut self) -> Result<(), Failure> {
-        let now = self.since.elapsed();
+        let began = self.since.elapsed();
         for one in &mut self.all {
-            one.poll(now, self.nodes, self.results)?;
+            one.poll(began, self.launcher.results)?;
+        }
+        let mut now = began;
+        while now < began + START_SLICE
+            && let Some(&next) = self.waiting.front()
+            && is_due(self.all[next].program.start, now)
+        {
+            self.waiting.pop_front();
+            self.all[next].start(now, &self.launcher);
+            now = self.since.elapsed();
         }
         Ok(())
     }
 
-    /// Stops all, and returns the result of each.
-    pub(super) fn finish(mut self) -> Result<Vec<ProgramResult>, Failure> {
+    /// Stops all.
+    pub(super) fn stop(mut self) -> Result<StoppedPrograms, Failure> {
         self.poll()?;
         let ending = self.since.elapsed();
         loop {
@@ -166,25 +218,58 @@ impl<'a> Programs<'a> {
             }
             thread::sleep(POLL_INTERVAL);
         }
-        Ok(self.all.into_iter().map(RunningProgram::into_result).collect())
+        Ok(StoppedPrograms { all: self.all, ending })
     }
 }
 
+impl StoppedPrograms {
+    /// Waits until all output has been passed on, once no process is left that could write, and returns the result of each.
+    pub(super) fn into_results(mut self) -> Vec<ProgramResult> {
+        let outputs: Vec<_> = self.all.iter_mut().filter_map(|one| one.output.take()).collect();
+        PrefixedOutput::end_all(&outputs);
+        let results: Vec<_> = self.all.into_iter().map(|one| one.into_result(self.ending)).collect();
+        if let Some(warning) = warning_of_late_starts(&results) {
+            print_error_line(&warning);
+        }
+        results
+    }
+}
+
+/// Returns whether the time `at` of the emulation has come.
+fn is_due(at: VirtualInstant, now: Duration) -> bool {
+    now >= since_start(at)
+}
+
+fn since_start(at: VirtualInstant) -> Duration {
+    Duration::from_nanos(at.as_nanos())
+}
+
+/// Returns a warning if programs have started late.
+fn warning_of_late_starts(results: &[ProgramResult]) -> Option<String> {
+    let delay = |result: &ProgramResult| {
+        result.started.unwrap_or_default().saturating_sub(since_start(result.program.start))
+    };
+    let late = || results.iter().filter(|result| delay(result) > LATE);
+    let latest = late().max_by_key(|result| delay(result))?;
+    let further = match late().count() - 1 {
+        0 => String::new(),
+        1 => ", and another one less late".into(),
+        count => format!(", and {count} others less late"),
+    };
+    let late_s = delay(latest).as_secs_f64();
+    Some(format!("warning: program {} started {late_s:.1} s late{further}", latest.program.name))
+}
+
 impl RunningProgram {
-    fn poll(&mut self, now: Duration, nodes: &Nodes, results: Option<&Directory>) -> Result<(), Failure> {
-        let is_due = |at: VirtualInstant| now.as_nanos() >= u128::from(at.as_nanos());
+    fn poll(&mut self, now: Duration, results: Option<&Directory>) -> Result<(), Failure> {
         match &mut self.state {
-            State::Waiting if is_due(self.program.start) => {
-                let child = self.start(nodes, results)?;
-                (self.started, self.state) = (Some(now), State::Running(child));
-            }
             State::Running(child) => {
                 if let Some(status) = child.try_wait().map_err(failed)? {
                     self.state = State::Ended(now, End::Exited(status));
                     if !status.success() {
                         self.report(now, status, results);
                     }
-                } else if self.program.stop.is_some_and(is_due) {
+                } else if self.program.stop.is_some_and(|stop| is_due(stop, now)) {
                     self.stop(now)?;
                 }
             }
@@ -192,6 +277,20 @@ impl RunningProgram {
             State::Waiting | State::Ended(..) => {}
         }
         Ok(())
+    }
+
+    /// Starts it, or reports that this is impossible.
+    fn start(&mut self, now: Duration, launcher: &Launcher<'_>) {
+        match launcher.start(&self.program, &self.node) {
+            Ok((child, output)) => {
+                (self.started, self.state, self.output) = (Some(now), State::Running(child), output);
+            }
+            Err(reason) => {
+                let (name, node) = (&self.program.name, &self.node);
+                print_error_line(&format!("error: program {name} at {node} cannot be started: {reason}"));
+                self.state = State::Ended(now, End::CannotStart(reason));
+            }
+        }
     }
 
     /// Stops it, unless it has ended: SIGTERM, later SIGKILL to it and to what it has started.
@@ -215,25 +314,6 @@ impl RunningProgram {
         Ok(())
     }
 
-    fn start(&mut self, nodes: &Nodes, results: Option<&Directory>) -> Result<Child, Failure> {
-        let own = env::current_exe().map_err(failed)?;
-        let mut command = Command::new(own);
-        // A group of its own: Ctrl-C at a terminal does not reach it, and it is stopped with what it has started.
-        command.args(["exec", &self.node, "--"]).args(&self.program.command).process_group(0);
-        nodes.set_environment(&mut command);
-        match results {
-            Some(directory) => {
-                let file = |kind: &str| -> Result<File, Failure> {
-                    let file = directory.file(&format!("{}.{kind}", self.program.name))?;
-                    file.into_inner().map_err(|e| failed(e.into_error()))
-                };
-                command.stdin(Stdio::null()).stdout(file("stdout")?).stderr(file("stderr")?);
-            }
-            None => self.output = Some(PrefixedOutput::of(&self.program.name, &mut command)?),
-        }
-        netns::spawn_here(command).map_err(failed)
-    }
-
     fn report(&self, now: Duration, status: ExitStatus, results: Option<&Directory>) {
         let after = (now - self.started.unwrap_or(now)).as_secs_f64();
         let words = results.and_then(|directory| {
@@ -242,17 +322,45 @@ impl RunningProgram {
         print_error_line(&failure(&self.program, &self.node, after, status, words));
     }
 
-    fn into_result(self) -> ProgramResult {
-        if let Some(output) = self.output {
-            output.end();
-        }
+    /// Returns the result; programs were stopped at `ending`.
+    fn into_result(self, ending: Duration) -> ProgramResult {
         let (ended, end) = match self.state {
+            State::Ended(_, end @ End::CannotStart(_)) => (None, end),
             State::Ended(at, end) => (Some(at), end),
             // It cannot even be killed.
             State::Running(_) | State::Stopping(..) => (None, End::Stopped(ExitStatus::from_raw(9))),
+            State::Waiting if is_due(self.program.start, ending.saturating_sub(LATE)) => {
+                (None, End::CannotStart("it took too long to start the programs before it".into()))
+            }
             State::Waiting => (None, End::NotStarted),
         };
         ProgramResult { program: self.program, node: self.node, started: self.started, ended, end }
+    }
+}
+
+impl Launcher<'_> {
+    /// Returns the process of a program and its output, if that goes to stderr; or the reason that it cannot be started.
+    fn start(&self, program: &Program, node: &str) -> Result<(Child, Option<PrefixedOutput>), String> {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).arg(node);
+        // It asks for that itself: a command that does more than start a program is forked with all memory of this process.
+        command.args(["--end-with", &process::id().to_string(), "--"]).args(&program.command);
+        // A group of its own: Ctrl-C at a terminal does not reach it, and it is stopped with what it has started.
+        command.process_group(0);
+        self.nodes.set_environment(&mut command);
+        let output = match self.results {
+            Some(directory) => {
+                let file = |kind: &str| -> Result<File, String> {
+                    let file = directory.file(&format!("{}.{kind}", program.name));
+                    let file = file.map_err(|error| error.to_string())?;
+                    file.into_inner().map_err(|error| error.to_string())
+                };
+                command.stdin(Stdio::null()).stdout(file("stdout")?).stderr(file("stderr")?);
+                None
+            }
+            None => Some(PrefixedOutput::of(&program.name, &mut command).map_err(|error| error.to_string())?),
+        };
+        Ok((command.spawn().map_err(|error| error.to_string())?, output))
     }
 }
 
@@ -283,10 +391,15 @@ fn seconds(at: VirtualInstant) -> f64 {
     at.as_secs_f64()
 }
 
-/// Returns the last line of a file that is not empty.
+/// Returns the last line of a file that is not empty, if it is near the end.
 pub(super) fn last_line(path: &Path) -> Option<String> {
-    let text = fs::read(path).ok()?;
-    let text = String::from_utf8_lossy(&text[text.len().saturating_sub(64 * 1024)..]).into_owned();
+    let mut file = File::open(path).ok()?;
+    let len = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(len.saturating_sub(MAX_SEARCHED))).ok()?;
+    let mut text = Vec::new();
+    // It may grow meanwhile.
+    file.take(MAX_SEARCHED).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
     let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
     Some(line[..line.floor_char_boundary(MAX_SHOWN)].to_owned())
 }
@@ -294,3 +407,6 @@ pub(super) fn last_line(path: &Path) -> Option<String> {
 fn failed(error: io::Error) -> Failure {
     Failure::Other(format!("running a program: {error}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -70,7 +70,11 @@ fn program(result: &ProgramResult) -> Value {
     let (end, status): (&str, Option<ExitStatus>) = match result.end {
         End::Exited(status) => ("exited", Some(status)),
         End::Stopped(status) => ("stopped", Some(status)),
-        End::NotStarted => ("not started", None),
+        End::NotStarted | End::CannotStart(_) => ("not started", None),
+    };
+    let reason = match &result.end {
+        End::CannotStart(reason) => Some(reason),
+        End::Exited(_) | End::Stopped(_) | End::NotStarted => None,
     };
     json!({
         "name": result.program.name,
@@ -79,6 +83,7 @@ fn program(result: &ProgramResult) -> Value {
         "started_s": result.started.map(|time| time.as_secs_f64()),
         "ended_s": result.ended.as_ref().map(Duration::as_secs_f64),
         "end": end,
+        "reason": reason,
         "exit_code": status.and_then(|status| status.code()),
         "signal": status.and_then(|status| status.signal()),
     })

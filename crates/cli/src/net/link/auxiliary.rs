@@ -35,7 +35,8 @@ impl AuxiliaryCommand {
         let mut shell = Command::new("sh");
         // Ctrl-C does not reach it: it is stopped when the near command has ended.
         shell.args(["-c", words]).process_group(0);
-        let voice = PrefixedOutput::of(name, &mut shell)?;
+        let voice = PrefixedOutput::of(name, &mut shell)
+            .map_err(|e| Failure::Other(format!("listening to the {name} command: {e}")))?;
         let child = start(host, shell)?;
         Ok(Self { name, words: words.to_owned(), child, output: voice, state: CommandState::Running })
     }

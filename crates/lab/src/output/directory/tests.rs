@@ -179,13 +179,23 @@ fn a_file_or_link_is_never_replaced() {
 }
 
 #[test]
-fn a_directory_that_appears_meanwhile_is_not_overwritten() {
+fn results_get_another_name_if_their_place_is_taken_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out");
-    let directory = Directory::create(&target, Existing::Refuse).unwrap();
-    fs::create_dir(&target).unwrap();
-    assert!(matches!(directory.finish(), Err(OutputError::Exists { .. })));
-    assert_eq!(names(folder.path()), ["out"]);
+    for (number, existing) in [(1, Existing::Refuse), (2, Existing::Replace)] {
+        let directory = Directory::create(&target, existing).unwrap();
+        directory.write("text", |f| f.write_all(b"hello")).unwrap();
+        fs::create_dir(&target).unwrap();
+        fs::write(target.join("thesis.tex"), "years of work").unwrap();
+        let error = directory.finish().unwrap_err();
+        let kept = folder.path().join(format!("out-{number}"));
+        assert!(error.to_string().ends_with(&format!("the results are in {}", kept.display())), "{error}");
+        assert_eq!(names(&target), ["thesis.tex"]);
+        assert_eq!(fs::read_to_string(kept.join("text")).unwrap(), "hello");
+        fs::remove_dir_all(&target).unwrap();
+    }
+    write(&target, Existing::Refuse, "").unwrap();
+    assert_eq!(names(folder.path()), ["out", "out-1", "out-2"], "the next one removes nothing");
 }
 
 #[cfg(unix)]
