@@ -17,6 +17,17 @@ const KERNEL: &str = "linux";
 /// File name of the library that is loaded before it, beside it: tools/uml/entropy.c.
 const ENTROPY: &str = "entropy.so";
 
+/// Beginning of the message of the first process that it could not prepare the host.
+pub const PREPARING: &str = "preparing the host";
+/// Beginning of its message that the end of a program could not be noted.
+pub(crate) const WRITING_END: &str = "noting the end of program";
+/// Parts of lines with the reason for the end of a kernel, the best one first.
+const REASONS: [&str; 4] = [PREPARING, WRITING_END, "Out of memory", "Kernel panic"];
+/// End of the last line of a kernel that gets SIGBUS: its memory, a file, does not fit on the disk.
+const NO_MEMORY: &str = "Kernel mode signal 7";
+const NO_MEMORY_HELP: &str =
+    " (no space for its memory, up to 64 MiB, in /dev/shm or the folder for temporary files)";
+
 /// Command line of all kernels, before the devices of further interfaces. Everything in it enters their random numbers: it is
 /// the same for each folder, and for all nodes with equally many interfaces.
 ///
@@ -187,18 +198,6 @@ pub(crate) fn last_line(console: &Path) -> io::Result<String> {
     let last = reason.or_else(|| lines().find(|line| !line.starts_with("reboot:"))).unwrap_or("nothing");
     Ok(format!("{last}{}", if last.ends_with(NO_MEMORY) { NO_MEMORY_HELP } else { "" }))
 }
-
-/// End of the last line of a kernel that gets SIGBUS: its memory, a file, does not fit on the disk.
-const NO_MEMORY: &str = "Kernel mode signal 7";
-const NO_MEMORY_HELP: &str =
-    " (no space for its memory, up to 64 MiB, in /dev/shm or the folder for temporary files)";
-
-/// Parts of lines with the reason for the end of a kernel, the best one first.
-const REASONS: [&str; 4] = [PREPARING, WRITING_END, "Out of memory", "Kernel panic"];
-/// Beginning of the message of the first process that it could not prepare the host.
-pub const PREPARING: &str = "preparing the host";
-/// Beginning of its message that the end of a program could not be noted.
-pub(crate) const WRITING_END: &str = "noting the end of program";
 
 #[cfg(test)]
 mod tests {

@@ -156,10 +156,10 @@ pub(super) fn execute(network: Network<'_>, kernel: KernelImage) -> Result<ExitC
     let fingerprint = json!({ "fingerprint": format!("{:016x}", network.outcome.fingerprint) });
     let json = summary::json(&network, &programs, &emulated, fingerprint);
     // A reader of the output that goes away, or a full disk, must not cost the results.
-    let words = results.is_some();
+    let kept = results.is_some();
     let written = write((args, &scenario), &network, &emulated, &json, observers, (results, page));
-    let printed = print_output(&report, words);
-    print_failures(&programs, &report, words);
+    let printed = print_output(&report, kept);
+    print_failures(&programs, &report, kept);
     print_error_line(&summary::text(&network, &programs, &emulated, &last_lines(&network, cost)));
     written.and(printed)?;
     let has_failed = programs.iter().any(ProgramResult::has_failed);
