@@ -26,7 +26,8 @@ pub(crate) enum Failure {
     Stdout(io::Error),
     /// Anything else.
     Other(String),
-    /// Failures that have been printed.
+    /// Failures that have been printed: of outputs of an emulation.
+    #[cfg(feature = "net")]
     Reported,
     /// Ctrl-C, with a message about the results so far.
     Interrupted(&'static str),
@@ -150,6 +151,7 @@ impl Failure {
                 print_error_line(&format!("{:?}", Rendered(&Problem::new(message))));
                 ExitCode::from(FAILED)
             }
+            #[cfg(feature = "net")]
             Self::Reported => ExitCode::from(FAILED),
             Self::Interrupted(line) => {
                 print_error_line(line);
