@@ -18,7 +18,7 @@ pub(crate) enum Language {
 /// Libraries that a program may use.
 const MODULES: [&str; 7] = ["duckdb", "hopline", "matplotlib", "numpy", "pandas", "polars", "pyarrow"];
 
-/// Programs that proxies on hosts of a link need.
+/// Programs that proxies on hosts of a link need, and that configure these hosts.
 const PROGRAMS: [&str; 3] = ["ip", "iptables", "nft"];
 
 /// Other programs that scripts of a page run at nodes of an emulation.
@@ -28,10 +28,12 @@ impl Language {
     /// Returns the requirements of `program` on the machine. It may run scripts of its page.
     pub(crate) fn needs(self, program: &str, page: &str) -> Vec<Need> {
         if let Self::ShellOverLink = self {
-            let of_proxies =
-                PROGRAMS.map(Need::Program).into_iter().filter(|_| program.contains("hopline proxy run"));
-            let at_nodes = AT_NODES.into_iter().filter(|name| page.contains(&format!("-- {name} ")));
-            return std::iter::once(LINK).chain(of_proxies).chain(at_nodes.map(Need::Program)).collect();
+            let has_proxy = program.contains("hopline proxy run");
+            let of_hosts = PROGRAMS.into_iter().filter(|name| has_proxy || has_word(program, name));
+            let at_nodes = AT_NODES
+                .into_iter()
+                .filter(|name| has_word(program, name) || page.contains(&format!("-- {name} ")));
+            return std::iter::once(LINK).chain(of_hosts.chain(at_nodes).map(Need::Program)).collect();
         }
         let used = MODULES.iter().filter(|module| match self {
             Self::Python => {
@@ -57,4 +59,9 @@ impl Language {
         };
         folder.run(&mut python)
     }
+}
+
+/// Returns whether `word` is a word of `script`.
+fn has_word(script: &str, word: &str) -> bool {
+    script.split(|c: char| !(c.is_alphanumeric() || "-_./".contains(c))).any(|other| other == word)
 }
