@@ -102,6 +102,7 @@ lint: tools deny language rings ## Check format, lints, language, rings of files
 	cargo fmt --all --check
 	cargo fmt --all --manifest-path bench/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --package hopline-cli --no-default-features -- -D warnings
 	for features in '' tokio; do \
 		cargo clippy --locked --package hopline-streams --features "$$features" -- -D warnings; \
 	done
