@@ -14,6 +14,7 @@ from typing import Any, Literal
 from hopline import _hopline, _progress, own
 from hopline._course import drive
 from hopline._progress import Told
+from hopline.emulation import existing_command
 from hopline.errors import FailedRunsWarning
 from hopline.results import Comparison, Evaluation, Reproduction, Run
 from hopline.scenario import PathLike, Scenario, to_json
@@ -123,6 +124,11 @@ def sweep(
     force: bool = False,
     jobs: int | None = None,
     progress: bool | Told | None = None,
+    virtual_time: bool = False,
+    kernel: PathLike | None = None,
+    syscall_cost_us: int | None = None,
+    no_routes: bool = False,
+    program: PathLike | None = None,
 ) -> Comparison:
     """Runs a plan of many points and runs, which can be interrupted and resumed at any time.
 
@@ -140,9 +146,15 @@ def sweep(
         force: replace existing results.
         jobs: number of threads, without an executor; by default the number of cores.
         progress: as for :func:`run`.
+        virtual_time: run the ``[[program]]`` tables of the scenario over Linux kernels, as :func:`emulate` does. All flows of
+            programs are one kind in results: ``metric="goodput of program"``.
+        kernel, syscall_cost_us, no_routes: in virtual time: folder of the kernel, here and at workers; microseconds that a
+            system call takes; no routes over several hops.
+        program: in virtual time: path of the command, as for :func:`emulate`; workers have their own.
 
     Raises:
         ScenarioError: the plan is invalid.
+        EmulationError: this machine or a worker has no command or no kernel, or the plan cannot be emulated.
         ResultsError: `output` has results of another plan, or other content.
         VersionError: `output` or a worker is of another version of hopline.
         WorkersError: the executor is broken. Finished runs are kept, and the same call resumes them.
@@ -150,11 +162,17 @@ def sweep(
     effort: Literal["quick", "full"] = "quick" if quick else "full"
     given = _pairs(set)
     if isinstance(plan, Mapping):
-        read = _hopline.Plan.parse(to_json(dict(plan)), "plan", Path(), given, effort, metric, bound)
+        read = _hopline.Plan.parse(to_json(dict(plan)), Path(), given, effort, metric, bound, virtual_time)
         command = ["hopline", "sweep", "plan.toml"]
     else:
-        read = _hopline.Plan.load(plan, given, effort, metric, bound)
+        read = _hopline.Plan.load(plan, given, effort, metric, bound, virtual_time)
         command = ["hopline", "sweep", os.fspath(plan)]
+    if virtual_time:
+        found = program or existing_command()
+        read = read.with_kernels(found, kernel, syscall_cost_us, no_routes)
+        command += ["--virtual-time"] + ["--no-routes"] * no_routes
+        command += [] if syscall_cost_us is None else [f"--syscall-cost-us={syscall_cost_us}"]
+        command += [] if kernel is None else [f"--kernel={os.fspath(kernel)}"]
     command += ["--quick"] * quick + _set_words(set) + _asked(metric, bound)
     if output is not None:
         command += ["-o", os.fspath(output)]

@@ -114,20 +114,25 @@ class Plan:
         """Returns the product of `vary`, keys with lists of values in JSON, over `scenario`; ``None``: its ``[sweep]``."""
 
     @staticmethod
-    def load(path: _Path, given: _Settings, effort: _Effort, metric: str | None, bound: str | None) -> Plan:
-        """Reads the plan in the file `path`, with settings for every point."""
+    def load(
+        path: _Path, given: _Settings, effort: _Effort, metric: str | None, bound: str | None, network: bool
+    ) -> Plan:
+        """Reads the plan in the file `path`, with settings for every point. `network`: its scenario may have programs."""
 
     @staticmethod
     def parse(
         json: str,
-        name: str,
         folder: _Path,
         given: _Settings,
         effort: _Effort,
         metric: str | None,
         bound: str | None,
+        network: bool,
     ) -> Plan:
-        """Parses a plan called `name`. The path of its scenario is relative to `folder`."""
+        """Parses a plan without a file. The path of its scenario is relative to `folder`."""
+
+    def with_kernels(self, command: _Path, kernel: _Path | None, syscall_cost_us: int | None, no_routes: bool) -> Plan:
+        """Returns the plan with runs over Linux kernels, which the command ``hopline`` at `command` makes."""
 
     @property
     def name(self) -> str:
@@ -266,8 +271,8 @@ class Bundle:
     """Parts of a plan that a worker needs."""
 
     @staticmethod
-    def from_bytes(bytes: bytes) -> Bundle:
-        """Decodes the bundle of another process."""
+    def from_bytes(bytes: bytes, command: _Path) -> Bundle:
+        """Decodes the bundle of another process. `command`: path of the command ``hopline`` here, if there is one."""
 
     def perform(self, id: int, runs: list[tuple[int, int]]) -> bytes:
         """Performs the runs of a batch, and returns their records as a Parquet file."""

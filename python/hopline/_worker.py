@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 from hopline import _hopline
+from hopline.emulation import command_path
 
 
 @lru_cache(maxsize=2)
-def _bundle(bundle: bytes) -> _hopline.Bundle:
-    return _hopline.Bundle.from_bytes(bundle)
+def _bundle(bundle: bytes, command: str) -> _hopline.Bundle:
+    return _hopline.Bundle.from_bytes(bundle, command)
 
 
 def perform(bundle: bytes, batch: int, runs: list[tuple[int, int]]) -> bytes:
@@ -17,5 +18,6 @@ def perform(bundle: bytes, batch: int, runs: list[tuple[int, int]]) -> bytes:
 
     Raises:
         VersionError: the bundle is from another version of hopline.
+        EmulationError: the runs are over Linux kernels, which this machine does not have.
     """
-    return _bundle(bundle).perform(batch, runs)
+    return _bundle(bundle, command_path()).perform(batch, runs)

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -95,8 +96,8 @@ def emulate(
 ) -> Emulation:
     """Runs the programs of a scenario over Linux kernels, in virtual time: the same result each time, without root.
 
-    It runs the command ``hopline emulate --virtual-time``, which is not in this package, and needs the kernel of
-    ``make uml``. Calls in several threads run at the same time.
+    It runs the command ``hopline emulate --virtual-time``, and needs the kernel of ``make uml``. Calls in several threads run
+    at the same time. For many runs, there is ``hopline.sweep(..., virtual_time=True)``.
 
     >>> result = emulate("transfer.toml", set={"mac.data_rate_mbps": 11})  # doctest: +SKIP
     >>> result.programs[1]["stdout"]  # doctest: +SKIP
@@ -111,15 +112,13 @@ def emulate(
         seed: seed of the experiment.
         pcap: file for a capture of all frames.
         kernel: folder with the kernel; by default that of ``make uml``.
-        program: path of the command; by default the variable ``HOPLINE``, else ``hopline`` in ``PATH``.
+        program: path of the command; by default the variable ``HOPLINE``, else ``hopline`` in ``PATH`` or beside Python.
 
     Raises:
         ScenarioError: the scenario is invalid, or cannot be emulated.
         EmulationError: there is no command or no kernel, or the emulation failed.
     """
-    found = os.fspath(program or os.environ.get("HOPLINE") or shutil.which("hopline") or "")
-    if not found:
-        raise EmulationError("there is no command `hopline` in PATH: build it with `cargo build --release`")
+    found = os.fspath(program) if program else existing_command()
     with tempfile.TemporaryDirectory(prefix="hopline-emulate-") as name:
         folder = Path(name)
         words = [found, "emulate", "--virtual-time", _file(scenario, folder), f"--run={run}"]
@@ -143,6 +142,23 @@ def emulate(
         if pcap is not None:
             shutil.move(folder / "results" / "run.pcapng", pcap)
         return Emulation(done, folder)
+
+
+def command_path() -> str:
+    """Returns the path of the command ``hopline``, or an empty one: ``HOPLINE``, that in ``PATH``, or that beside Python."""
+    beside = shutil.which("hopline", path=os.fspath(Path(sys.executable).parent))
+    return os.environ.get("HOPLINE") or shutil.which("hopline") or beside or ""
+
+
+def existing_command() -> str:
+    """Returns the path of the command ``hopline``.
+
+    Raises:
+        EmulationError: there is none.
+    """
+    if path := command_path():
+        return path
+    raise EmulationError("there is no command `hopline` in PATH: build it with `cargo build --release`")
 
 
 def _file(scenario: Scenario | PathLike | Mapping[str, Any], folder: Path) -> str:

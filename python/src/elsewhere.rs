@@ -24,10 +24,11 @@ pub(crate) struct Bundle(remote::Bundle);
 
 #[pymethods]
 impl Bundle {
-    /// Decodes the bundle of another process.
+    /// Decodes the bundle of another process. `command`: path of the command `hopline` here, if there is one.
     #[staticmethod]
-    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        remote::Bundle::from_bytes(bytes).map(Self).map_err(|e| errors::remote(&e))
+    fn from_bytes(bytes: &[u8], command: PathBuf) -> PyResult<Self> {
+        let bundle = remote::Bundle::from_bytes(bytes).map_err(|e| errors::remote(&e))?;
+        Ok(Self(bundle.with_command(command)))
     }
 
     /// Performs the runs of a batch, and returns their records as a Parquet file.

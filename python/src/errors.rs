@@ -80,10 +80,16 @@ pub(crate) fn remote(error: &RemoteError) -> PyErr {
     match error {
         RemoteError::OtherVersion { theirs, ours } => version(error.to_string(), theirs, ours),
         RemoteError::Interrupted => interrupted(),
+        RemoteError::NoKernel(_) => emulation(error.to_string()),
         RemoteError::Damaged(_) | RemoteError::Differs { .. } => {
             of_class("RemoteError", (error.to_string(),))
         }
     }
+}
+
+/// Returns the exception of an emulation that cannot run.
+pub(crate) fn emulation(said: String) -> PyErr {
+    of_class("EmulationError", (said,))
 }
 
 /// Returns the exception of an internal failure, which no caller can handle.

@@ -4,11 +4,15 @@ use crate::errors;
 use crate::scenario::{Scenario, settings};
 use hopline_config::document::Setting;
 use hopline_config::source::{Origin, Source};
+use hopline_lab::engine::KernelOptions;
 use hopline_lab::plan::Effort;
 use hopline_scenario::{Axis, Objective};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Name of a plan without a file.
+const UNNAMED: &str = "plan";
 
 /// Points, and the number of runs of each.
 #[pyclass(frozen, module = "hopline._hopline")]
@@ -37,7 +41,7 @@ impl Plan {
         plan.map(Self).map_err(|e| errors::problems(&e))
     }
 
-    /// Reads the plan in the file `path`, with settings for every point.
+    /// Reads the plan in the file `path`, with settings for every point. `network`: its scenario may have programs.
     #[staticmethod]
     fn load(
         py: Python<'_>,
@@ -46,33 +50,48 @@ impl Plan {
         effort: &str,
         metric: Option<&str>,
         bound: Option<&str>,
+        network: bool,
     ) -> PyResult<Self> {
         let over = settings("set", &given)?;
         let (effort, question) = (effort_of(effort), question(metric, bound));
-        let plan = py.detach(|| hopline_lab::Plan::load(&path, &over, effort)?.with_objective(question));
+        let load = if network { hopline_lab::Plan::load_network } else { hopline_lab::Plan::load };
+        let plan = py.detach(|| load(&path, &over, effort)?.with_objective(question));
         plan.map(Self).map_err(|e| errors::problems(&e))
     }
 
-    /// Parses a plan called `name`. The path of its scenario is relative to `folder`.
+    /// Parses a plan without a file. The path of its scenario is relative to `folder`.
     #[staticmethod]
     fn parse(
         py: Python<'_>,
         json: &str,
-        name: &str,
         folder: PathBuf,
         given: Vec<(String, String)>,
         effort: &str,
         metric: Option<&str>,
         bound: Option<&str>,
+        network: bool,
     ) -> PyResult<Self> {
         let value = crate::scenario::value(json)?;
-        let source = hopline_config::from_json::document(name, &value).map_err(errors::problem)?;
+        let source = hopline_config::from_json::document(UNNAMED, &value).map_err(errors::problem)?;
         let over = settings("set", &given)?;
         let (effort, question) = (effort_of(effort), question(metric, bound));
-        let plan = py.detach(|| {
-            hopline_lab::Plan::parse(&source, &folder, "plan", &over, effort)?.with_objective(question)
-        });
+        let parse = if network { hopline_lab::Plan::parse_network } else { hopline_lab::Plan::parse };
+        let plan = py.detach(|| parse(&source, &folder, UNNAMED, &over, effort)?.with_objective(question));
         plan.map(Self).map_err(|e| errors::problems(&e))
+    }
+
+    /// Returns the plan with runs over Linux kernels, which the command `hopline` at `command` makes.
+    fn with_kernels(
+        &self,
+        py: Python<'_>,
+        command: PathBuf,
+        kernel: Option<PathBuf>,
+        syscall_cost_us: Option<u64>,
+        no_routes: bool,
+    ) -> PyResult<Self> {
+        let options = KernelOptions { kernel, syscall_cost_us, no_routes, patience_s: None };
+        let plan = py.detach(|| self.0.clone().with_kernels(&command, options));
+        plan.map(Self).map_err(|problem| errors::emulation(problem.message))
     }
 
     /// Returns its name.

@@ -85,7 +85,7 @@ def test_dask_refuses_a_worker_of_another_version(dask, plan, tmp_path):
 
         class Bundle:
             @staticmethod
-            def from_bytes(_):
+            def from_bytes(*_):
                 raise hl.VersionError("the sweep was begun by another", "0.2.0", "0.1.0")
 
         _worker._hopline = type("old", (), {"Bundle": Bundle})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -80,5 +81,73 @@ def test_a_missing_command_or_kernel_is_an_error(command, monkeypatch):
         hl.emulate(PAIR, kernel="/none", program=command)
     monkeypatch.delenv("HOPLINE", raising=False)
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("sys.executable", "/none/python")
     with pytest.raises(hl.EmulationError, match="there is no command `hopline` in PATH"):
         hl.emulate(PAIR)
+
+
+KERNELS = """#!/usr/bin/env python3
+import json, pathlib, sys
+request = json.load(sys.stdin)
+if request["options"]["kernel"] == "/none":
+    sys.exit(print("× there is no user-mode Linux kernel at /none/linux", file=sys.stderr) or 2)
+if request["run"] is None:
+    sys.exit(print(json.dumps({"Checked": pathlib.Path(sys.argv[0]).with_name("version").read_text()})))
+value = 1000.0 * request["run"]
+done = {"fingerprint": f"{request['run']:016x}", "events": 9, "sim_s": 4.0, "cpu_s": 0.1, "wall_s": 0.1, "flows": [],
+        "metrics": [["run", "", "aggregate_goodput_bps", value], ["group of flows", "program", "goodput_bps", value]], "series": []}
+print(json.dumps({"Reached": 1000000000}))
+print(json.dumps({"Done": done}))
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path, monkeypatch) -> str:
+    """A plan, and a command that makes its runs."""
+    path = tmp_path / "hopline"
+    path.write_text(KERNELS, encoding="utf-8")
+    path.chmod(0o755)
+    (tmp_path / "version").write_text("6.12.1-hopline.3", encoding="utf-8")
+    (tmp_path / "pair.toml").write_text(
+        "duration_s = 4\nradio.preset = 'ns2-wavelan'\nnodes = { layout = 'chain', count = 2, spacing_m = 200 }\n"
+        "program = [{ name = 'client', node = 'n0', command = ['true'] }]\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("HOPLINE", str(path))
+    monkeypatch.chdir(tmp_path)
+    return str(path)
+
+
+PLAN = {"scenario": "pair.toml", "runs": 3, "grid": {"mac.data_rate_mbps": [1, 2]}}
+
+
+def test_a_sweep_over_kernels_has_the_same_tables_on_threads_and_on_an_executor(kernels):
+    here = hl.sweep(PLAN, "here", virtual_time=True, metric="goodput of program")
+    assert "over Linux 6.12.1-hopline.3 in virtual time" in str(here)
+    with ThreadPoolExecutor(2) as executor:
+        hl.sweep(PLAN, "there", virtual_time=True, executor=executor)
+    for name in ("runs.csv", "metrics.csv"):
+        assert Path("here", name).read_bytes() == Path("there", name).read_bytes()
+    assert "2000" in Path("here/metrics.csv").read_text(encoding="utf-8")
+
+
+def test_results_of_other_kernels_are_not_resumed(kernels):
+    hl.sweep(PLAN, "results", virtual_time=True)
+    Path("version").write_text("6.18.1-hopline.3", encoding="utf-8")
+    with pytest.raises(hl.ResultsError, match=r"it has kernels 6\.12\.1-hopline\.3, this plan has kernels 6\.18"):
+        hl.sweep(PLAN, "results", virtual_time=True)
+
+
+def test_a_machine_without_kernels_makes_no_runs(kernels):
+    with pytest.raises(hl.EmulationError, match="there is no user-mode Linux kernel at /none/linux"):
+        hl.sweep(PLAN, virtual_time=True, kernel="/none")
+    with pytest.raises(hl.ScenarioError, match="real programs, and a simulation runs none"):
+        hl.sweep(PLAN)
+
+    class Elsewhere(ThreadPoolExecutor):
+        def submit(self, fn, /, *args, **kwargs):
+            Path("version").write_text("6.18.1-hopline.3", encoding="utf-8")
+            return super().submit(fn, *args, **kwargs)
+
+    with Elsewhere(1) as executor, pytest.raises(hl.EmulationError, match=r"it has Linux 6\.18\.1"):
+        hl.sweep(PLAN, virtual_time=True, executor=executor)

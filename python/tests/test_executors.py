@@ -141,7 +141,7 @@ def test_a_driver_that_is_killed_is_gone_on_with(plan, tmp_path, expected):
 
 
 def test_a_worker_of_another_version_is_refused_with_both(plan):
-    course = _hopline.Course(_hopline.Plan.load(plan, [], "full", None, None), None, "resume", ["test"])
+    course = _hopline.Course(_hopline.Plan.load(plan, [], "full", None, None, False), None, "resume", ["test"])
     bundle = json.loads(course.bundle())
     bundle["version"] = "0.0.1"
     with pytest.raises(hl.VersionError) as raised:

@@ -3,7 +3,7 @@
 use crate::problems::Failure;
 use clap::{Args, Subcommand};
 use hopline_config::json_schema::FileKind;
-use hopline_lab::Problem;
+use hopline_lab::{Plan, Problem};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -39,6 +39,29 @@ pub(crate) enum Command {
 pub(crate) struct IgnoredArguments {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     _arguments: Vec<OsString>,
+}
+
+/// Options of a sweep over Linux kernels. This build has none of them.
+#[derive(Debug, Args)]
+pub(crate) struct SweepOverKernels {
+    /// Run a Linux kernel at each node (not in this build: `make build`)
+    #[arg(long)]
+    virtual_time: bool,
+}
+
+impl SweepOverKernels {
+    /// Returns whether runs over Linux kernels are asked for.
+    pub(crate) fn virtual_time(&self) -> bool {
+        self.virtual_time
+    }
+}
+
+/// Returns `plan`.
+///
+/// # Errors
+/// If runs over Linux kernels are asked for: this build makes none.
+pub(crate) fn with_kernels(plan: Plan, over: &SweepOverKernels) -> Result<Plan, Failure> {
+    if over.virtual_time { Err(absent("`--virtual-time`")) } else { Ok(plan) }
 }
 
 /// Returns the kind of file called `name`.
@@ -109,6 +132,21 @@ mod tests {
             assert!(answer.contains(&format!("`hopline {name}` is not in this build")), "{answer}");
             assert!(answer.contains("make build"), "{answer}");
         }
+    }
+
+    #[test]
+    fn a_sweep_over_kernels_names_the_builds_that_have_it() {
+        let text = "duration_s = 1\nradio.preset = \"ns2-wavelan\"\nnodes = { layout = \"chain\", count = 2, spacing_m = 9 }\nflow = [{ src = \"n0\", dst = \"n1\" }]";
+        let source = hopline_config::source::Source { name: "a.toml".into(), text: text.into() };
+        let scenario =
+            hopline_lab::Scenario::parse(source.into(), std::path::PathBuf::new(), &[]).expect("valid");
+        let plan = || Plan::new(&scenario, &[]).expect("valid");
+        with_kernels(plan(), &SweepOverKernels { virtual_time: false }).expect("nothing is absent");
+        let over = SweepOverKernels { virtual_time: true };
+        assert!(over.virtual_time());
+        let refused = with_kernels(plan(), &over);
+        let Err(Failure::Input(problems)) = refused else { panic!("{refused:?}") };
+        assert!(problems.0[0].message.starts_with("`--virtual-time` is not in this build"));
     }
 
     #[test]

@@ -648,7 +648,11 @@ fn programs_that_cannot_run_are_refused_before_anything_runs() {
     }
     let output = hopline("run", &program("n1", "true"), &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("`hopline emulate` runs them"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("`hopline emulate` and `hopline sweep --virtual-time` run them"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 fn flows_of_programs_stand_beside_simulated_ones_in_all_results() {

@@ -35,7 +35,10 @@ pub(crate) fn tests() -> Vec<Test> {
         hopline_sends_and_receives_a_file_at_nodes,
         a_program_that_never_waits_ends_the_emulation,
         after_ctrl_c_and_after_kill_nothing_remains,
+        a_sweep_has_the_same_tables_on_one_thread_and_on_two_and_is_resumed,
+        a_run_whose_program_fails_is_a_failed_run,
     );
+    let with_mounts = tests!([KERNEL, Need::Mounts]; a_full_disk_costs_only_what_does_not_fit);
     let with_filters = tests!([
             KERNEL,
             Need::Program("curl"), Need::Program("python3"), Need::Program("iptables"), Need::Program("nft"),
@@ -45,8 +48,9 @@ pub(crate) fn tests() -> Vec<Test> {
     let without = tests!([];
         a_missing_kernel_and_one_of_another_version_are_refused,
         what_virtual_time_does_not_have_is_refused,
+        a_sweep_that_cannot_be_emulated_is_refused_before_it_begins,
     );
-    of_kernels.into_iter().chain(with_filters).chain(without).collect()
+    of_kernels.into_iter().chain(with_mounts).chain(with_filters).chain(without).collect()
 }
 
 /// A folder with a scenario, in which temporary files are made.
@@ -69,6 +73,14 @@ impl Folder {
         command.args(["emulate", "--virtual-time", "pair.toml"]).args(options).current_dir(self.0.path());
         command.env("NO_COLOR", "1").env("TMPDIR", self.path("temporary"));
         command
+    }
+
+    /// Sweeps `plan` over kernels, into `results` beside it.
+    fn sweep(&self, plan: &str, options: &[&str]) -> Output {
+        fs::write(self.path("plan.toml"), format!("scenario = \"pair.toml\"\n{plan}")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hopline"));
+        command.args(["sweep", "--virtual-time", "plan.toml", "-q"]).args(options).current_dir(self.0.path());
+        command.env("NO_COLOR", "1").env("TMPDIR", self.path("temporary")).output().unwrap()
     }
 
     fn run(&self, options: &[&str]) -> Output {
@@ -362,4 +374,79 @@ fn what_virtual_time_does_not_have_is_refused() {
     refused(&one, &["--set", "nodes.count=201"], "201 nodes are too many to emulate in virtual time");
     let missing = "[[program]]\nnode = \"n0\"\ncommand = [\"no-such-program\"]\n";
     refused(missing, &[], "there is no program `no-such-program`");
+}
+
+fn a_sweep_has_the_same_tables_on_one_thread_and_on_two_and_is_resumed() {
+    let send = "for i in 1 2 3 4 5 6 7 8; do head -c 900 /dev/urandom > /dev/udp/10.0.0.2/7; done";
+    let sender = program("sender", "n0", send, "start_s = 1").replace("\"sh\"", "\"bash\"");
+    let folder = Folder::new(&[PAIR, "[[flow]]\nsrc = \"n0\"\ndst = \"n1\"\n", &sender].concat());
+    let plan = "runs = 2\n[grid]\n\"mac.data_rate_mbps\" = [1, 2]\n";
+    let said = |output: Output| {
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let one = said(folder.sweep(plan, &["-o", "one", "--jobs", "1", "--metric", "goodput of program"]));
+    assert!(one.contains(" in virtual time, seed 1"), "{one}");
+    assert!(one.contains("goodput of program kb/s"), "{one}");
+    assert!(!one.contains("goodput of program kb/s  0.0"), "{one}");
+    said(folder.sweep(plan, &["-o", "two", "--jobs", "2"]));
+    let read = |name: &str| fs::read(folder.path(name)).unwrap();
+    for table in ["runs.csv", "metrics.csv", "series.csv"] {
+        assert!(read(&format!("one/{table}")) == read(&format!("two/{table}")), "{table}");
+    }
+    let metrics = String::from_utf8(read("one/metrics.csv")).unwrap();
+    assert!(metrics.contains("program") && !metrics.contains("udp n0"), "{metrics}");
+    assert!(!metrics.contains("jain"), "{metrics}");
+    // A third run of each point is added.
+    let records = |name: &str| read(name).iter().filter(|byte| **byte == b'\n').count();
+    said(folder.sweep(&plan.replace("runs = 2", "runs = 3"), &["-o", "one"]));
+    assert_eq!(records("one/records.jsonl"), 6);
+    let other = folder.sweep(plan, &["-o", "two", "--syscall-cost-us", "9"]);
+    assert_eq!(other.status.code(), Some(2), "{}", stderr(&other));
+    folder.assert_clean();
+}
+
+fn a_run_whose_program_fails_is_a_failed_run() {
+    let folder = Folder::new(&[PAIR, &program("one", "n1", "echo no luck >&2; exit 3", "")].concat());
+    let ended = folder.sweep("runs = 1\n", &["-o", "results"]);
+    assert_eq!(ended.status.code(), Some(1), "{}", stderr(&ended));
+    let record = fs::read_to_string(folder.path("results/records.jsonl")).unwrap();
+    assert!(record.contains("no luck") && record.contains("one"), "{record}");
+    folder.assert_clean();
+}
+
+fn a_sweep_that_cannot_be_emulated_is_refused_before_it_begins() {
+    let refused = |programs: &str, options: &[&str], expected: &str| {
+        let folder = Folder::new(&[PAIR, programs].concat());
+        let ended = folder.sweep("runs = 1\n", &[&["-o", "results"], options].concat());
+        let said = stderr(&ended);
+        assert_eq!(ended.status.code(), Some(2), "{said}");
+        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(!folder.path("results").exists());
+        folder.assert_clean();
+    };
+    let one = program("one", "n0", "true", "");
+    refused(&one, &["--kernel", "kernel"], "there is no user-mode Linux kernel at");
+    refused(&one, &["--set", "nodes.count=201"], "201 nodes are too many to emulate in virtual time");
+    let missing = "[[program]]\nnode = \"n0\"\ncommand = [\"no-such-program\"]\n";
+    refused(missing, &[], "there is no program `no-such-program`");
+    refused("", &[], "--virtual-time: the scenario has no program to run");
+}
+
+fn a_full_disk_costs_only_what_does_not_fit() {
+    let loud = program("loud", "n0", "head -c 300000 /dev/zero", "");
+    let folder = Folder::new(&[PAIR, &loud].concat());
+    let script = "mount -t tmpfs -o size=64k none full && exec $HOPLINE emulate --virtual-time pair.toml -o full/results \
+                  --json summary.json --report report.html";
+    fs::create_dir(folder.path("full")).unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--mount", "sh", "-c", script]).current_dir(folder.0.path());
+    command.env("HOPLINE", env!("CARGO_BIN_EXE_hopline")).env("TMPDIR", folder.path("temporary"));
+    let ended = command.output().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{}", stderr(&ended));
+    assert!(stderr(&ended).contains("writing loud.stdout: No space left on device"), "{}", stderr(&ended));
+    let summary = fs::read_to_string(folder.path("summary.json")).unwrap();
+    assert!(summary.contains("\"loud\""), "{summary}");
+    assert!(folder.path("report.html").exists());
+    folder.assert_clean();
 }

@@ -124,7 +124,7 @@ impl Comparison {
     /// # Errors
     /// If the question is invalid, or about flows that do not exist.
     pub fn with_objective(mut self, written: &hopline_scenario::Objective) -> Result<Self, Problem> {
-        let new = Objective::parse(written, &self.description.flows)?;
+        let new = Objective::parse(written, &self.description.subjects())?;
         if written.metric.is_some() {
             self.objective.asked = new.asked;
         }

@@ -46,6 +46,9 @@ pub struct Description {
     /// Flows of all points, those of the first point before any other.
     #[serde(default)]
     pub flows: Vec<FlowEnds>,
+    /// Version of the Linux kernels that ran programs at nodes; `None`: the runs were simulated alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// The points.
     pub points: Vec<PointDescription>,
     /// All parameters in effect at the first point.
@@ -111,6 +114,7 @@ impl Description {
             confidence: plan.confidence.fraction(),
             question: Some(plan.objective.clone()),
             flows: plan.flows.clone(),
+            kernel: plan.engine.kernel().map(str::to_owned),
             keys: plan.keys().into_iter().map(str::to_owned).collect(),
             points: plan.points.iter().map(PointDescription::of).collect(),
             parameters: first.parameters(),
@@ -126,6 +130,12 @@ impl Description {
     pub fn of_run(plan: &Plan, command: Vec<String>, number: u64) -> Result<Self, crate::Problems> {
         let spec = plan.points[0].scenario.spec(number)?;
         Ok(Self { map: Map::of(&spec), flows: FlowEnds::of(&spec), ..Self::of(plan, command)? })
+    }
+
+    /// Returns the flows that questions may be about: its own, and those of programs.
+    pub(crate) fn subjects(&self) -> Vec<FlowEnds> {
+        let programs = self.kernel.is_some().then(FlowEnds::of_programs);
+        self.flows.iter().cloned().chain(programs).collect()
     }
 
     /// Returns the confidence of every interval.

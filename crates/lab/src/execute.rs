@@ -3,10 +3,11 @@
 //! Runs are spread over threads and passed to a sink as they end. The set of runs depends on the plan and on
 //! the results alone, never on the number of threads or on the order in which they end.
 
+use crate::engine::Engine;
 use crate::objective::MetricSelection;
 use crate::plan::{Keep, Plan, Runs};
-use crate::record::{CompletedRun, Record};
-use crate::run::{Interrupted, Observer, RunError, Work, untraced};
+use crate::record::Record;
+use crate::run::{Interrupted, Observer, RunError, Work};
 use crate::stats::NextStep;
 use hopline_scenario::Scenario;
 use std::collections::BTreeMap;
@@ -142,7 +143,13 @@ fn run_on_threads<S: Sink>(
             scope.spawn(move || {
                 plan.points[0].scenario.machines().run_in_context(&mut || {
                     while let Some(&(point, run)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let record = run_one(&plan.points[point].scenario, (point, run), plan.keep, watch);
+                        let record = run_one(
+                            &plan.engine,
+                            &plan.points[point].scenario,
+                            (point, run),
+                            plan.keep,
+                            watch,
+                        );
                         let last = record.is_err();
                         // The receiver is dropped when a record cannot be stored; no further runs are needed
                         // then.
@@ -183,39 +190,26 @@ pub fn work_of(plan: &Plan, runs: u64, missing: &[PointRun], jobs: usize) -> Wor
     }
 }
 
-/// Makes a run of `scenario`, which is that point of a plan. An error in the run is its result.
+/// Makes a run of `scenario`, which is that point of a plan, by `engine`. An error in the run is its result.
 ///
 /// # Errors
 ///
 /// [`Interrupted`].
 pub fn run_one(
+    engine: &Engine,
     scenario: &Scenario,
     (point, run): PointRun,
     keep: Keep,
     watch: &dyn Observer,
 ) -> Result<Record, Interrupted> {
-    let simulated = catch_unwind(AssertUnwindSafe(|| simulate(scenario, run, keep, watch)));
-    let result = match simulated {
+    let made = catch_unwind(AssertUnwindSafe(|| engine.run(scenario, run, keep, watch)));
+    let result = match made {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(Failed::Interrupted)) => return Err(Interrupted),
-        Ok(Err(Failed::Problems(why))) => Err(why),
+        Ok(Err(RunError::Interrupted)) => return Err(Interrupted),
+        Ok(Err(error)) => Err(error.to_string()),
         Err(panic) => Err(format!("the simulator failed: {}", message(&*panic))),
     };
     Ok(Record { point, run, result })
-}
-
-enum Failed {
-    Interrupted,
-    Problems(String),
-}
-
-fn simulate(scenario: &Scenario, run: u64, keep: Keep, watch: &dyn Observer) -> Result<CompletedRun, Failed> {
-    let spec = scenario.spec(run).map_err(|problems| Failed::Problems(problems.to_string()))?;
-    let done = untraced(&spec, run, watch).map_err(|error| match error {
-        RunError::Interrupted => Failed::Interrupted,
-        RunError::Failed(_) | RunError::NotRepeatable { .. } => Failed::Problems(error.to_string()),
-    })?;
-    Ok(CompletedRun::of(&spec, &done, run, keep))
 }
 
 fn message(panic: &(dyn std::any::Any + Send)) -> &str {

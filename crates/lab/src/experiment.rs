@@ -7,7 +7,7 @@ use crate::description::Description;
 use crate::execute::{ExecuteError, MemorySink, execute};
 use crate::plan::{Plan, Runs};
 use crate::record::Record;
-use crate::run::{Interrupted, InterruptionsOnly, Observer, RunError, untraced};
+use crate::run::{Interrupted, InterruptionsOnly, Observer, RunError};
 use crate::store::{Start, Status, Store, StoreError};
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -190,14 +190,13 @@ fn check_reproducible(
 ) -> Result<(), ExperimentError> {
     let Some(stored) = store.cheapest()? else { return Ok(()) };
     let point = &plan.points[stored.point];
-    let spec = point.scenario.spec(stored.run)?;
-    let again = untraced(&spec, stored.run, &InterruptionsOnly(watch));
+    let again = plan.engine.run(&point.scenario, stored.run, plan.keep, &InterruptionsOnly(watch));
     let run = format!("run {} of {}", stored.run, point.label);
     let again = again.map_err(|error| match error {
         RunError::Interrupted => ExperimentError::Interrupted,
         error => ExperimentError::Failed(format!("{run}, which is stored, can no longer be made: {error}")),
     })?;
-    if again.outcome.fingerprint == stored.fingerprint {
+    if again.fingerprint == stored.fingerprint {
         return Ok(());
     }
     Err(StoreError::OtherBuild { path: path.to_owned(), run }.into())

@@ -22,7 +22,24 @@ pub struct FlowEnds {
     pub class: String,
 }
 
+/// Kind of the flows of programs, where those of scenarios have `bulk` or `cbr`.
+pub const PROGRAM_KIND: &str = "program";
+
 impl FlowEnds {
+    /// Returns all flows of programs as one: of their kind, without ends.
+    #[must_use]
+    pub fn of_programs() -> Self {
+        let empty = String::new;
+        Self {
+            id: empty(),
+            src: empty(),
+            dst: empty(),
+            transport: empty(),
+            kind: PROGRAM_KIND.to_owned(),
+            class: empty(),
+        }
+    }
+
     /// Returns the flows of `spec`.
     #[must_use]
     pub fn of(spec: &Spec) -> Vec<Self> {

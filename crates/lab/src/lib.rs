@@ -2,7 +2,7 @@
 //!
 //! [`hopline_scenario`] turns a TOML file into the input of the simulator, and [`run`] runs it once. A
 //! [`plan`] has many points; [`execute`] runs them on all cores, and a [`store`] saves the [`record`] of each
-//! run as it ends. A [`comparison`] evaluates the records by [`stats`], in terms of [`metrics`]; [`claims`]
+//! run as it ends; its [`engine`] may be Linux kernels over the simulated network. A [`comparison`] evaluates the records by [`stats`], in terms of [`metrics`]; [`claims`]
 //! compares it with those of papers, and [`report`] shows it. This crate prints nothing: that is left to the
 //! command line.
 
@@ -14,6 +14,7 @@ pub mod counted;
 pub mod description;
 mod digest;
 pub mod draws;
+pub mod engine;
 pub mod evaluation;
 pub mod execute;
 pub mod experiment;
@@ -27,7 +28,6 @@ pub mod output;
 pub mod papers;
 pub mod plan;
 pub mod record;
-#[cfg(feature = "parquet")]
 pub mod remote;
 pub mod report;
 pub mod run;

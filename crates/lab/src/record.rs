@@ -2,7 +2,7 @@
 
 pub mod distribution;
 
-pub use crate::flow_ends::FlowEnds;
+pub use crate::flow_ends::{FlowEnds, PROGRAM_KIND};
 use crate::metrics::{self, Level, MetricInfo};
 use crate::objective::MetricSelection;
 use crate::plan::{Keep, KeepNodes, KeepPairs, KeepSeries};

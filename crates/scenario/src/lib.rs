@@ -72,12 +72,30 @@ impl Scenario {
     ///
     /// As [`load`](Self::load).
     pub fn load_network(path: &Path, settings: &[Setting]) -> Result<Self, Problems> {
-        let (source, folder) = (Source::read(path)?, path.parent().unwrap_or(Path::new("")));
+        Self::parse_network(Source::read(path)?, path.parent().unwrap_or(Path::new("")), settings)
+    }
+
+    /// Reads a scenario for an emulation from `source`, with file names relative to `folder`.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it.
+    pub fn parse_network(
+        source: Arc<Source>,
+        folder: impl Into<Folder>,
+        settings: &[Setting],
+    ) -> Result<Self, Problems> {
         Self {
             used_for: ScenarioUse::Emulation,
             ..Self::unchecked(source, folder.into(), CustomAlgorithms::default())?
         }
         .with(settings)
+    }
+
+    /// Returns whether it was read for an emulation.
+    #[must_use]
+    pub fn is_network(&self) -> bool {
+        self.used_for == ScenarioUse::Emulation
     }
 
     /// Does the same for a scenario that may name the user-defined algorithms `machines`, as may all that is

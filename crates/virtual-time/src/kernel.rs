@@ -54,6 +54,7 @@ const ARGUMENTS: [&str; 12] = [
 pub struct KernelImage {
     kernel: PathBuf,
     entropy: PathBuf,
+    version: String,
 }
 
 /// The machine that a kernel seems to run on.
@@ -116,6 +117,12 @@ impl KernelImage {
         cache.map_or_else(home, PathBuf::from).join("hopline/uml")
     }
 
+    /// Returns its version, such as `6.12.117-hopline.3`.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
     /// Finds the kernel in a folder, and checks its version.
     ///
     /// # Errors
@@ -123,25 +130,27 @@ impl KernelImage {
     pub fn find(folder: &Path) -> Result<Self, ImageError> {
         // The process of a kernel starts in another folder.
         let folder = path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        let image = Self { kernel: folder.join(KERNEL), entropy: folder.join(ENTROPY) };
-        for path in [&image.kernel, &image.entropy] {
+        let (kernel, entropy) = (folder.join(KERNEL), folder.join(ENTROPY));
+        for path in [&kernel, &entropy] {
             if !path.is_file() {
                 return Err(ImageError::Missing(path.clone()));
             }
         }
-        let output = Command::new(&image.kernel).arg("--version").stdin(Stdio::null()).output();
+        let output = Command::new(&kernel).arg("--version").stdin(Stdio::null()).output();
         let output = match output {
             Ok(output) => output,
-            Err(error) => return Err(ImageError::NotExecutable { path: image.kernel, error }),
+            Err(error) => return Err(ImageError::NotExecutable { path: kernel, error }),
         };
         match String::from_utf8_lossy(&output.stdout).trim() {
-            version if version.ends_with(EDITION) => Ok(image),
+            version if version.ends_with(EDITION) => {
+                Ok(Self { kernel, entropy, version: version.to_owned() })
+            }
             "" => {
                 let error =
                     io::Error::other(format!("it printed no version, and ended with {}", output.status));
-                Err(ImageError::NotExecutable { path: image.kernel, error })
+                Err(ImageError::NotExecutable { path: kernel, error })
             }
-            version => Err(ImageError::Version { path: image.kernel, version: version.to_owned() }),
+            version => Err(ImageError::Version { path: kernel, version: version.to_owned() }),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::experiment;
 use crate::args::Sweep as Args;
 use crate::console;
+use crate::net;
 use crate::problems::Failure;
 use crate::progress::Progress;
 use hopline_lab::experiment::RunOptions;
@@ -10,8 +11,9 @@ use hopline_lab::{Plan, text};
 
 /// Runs a plan in a directory, or resumes it.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
-    let plan = Plan::load(&args.plan, &super::settings(&args.effort.set)?, super::effort(&args.effort))?;
-    let plan = plan.with_objective(args.asked.objective())?;
+    let load = if args.over.virtual_time() { Plan::load_network } else { Plan::load };
+    let plan = load(&args.plan, &super::settings(&args.effort.set)?, super::effort(&args.effort))?;
+    let plan = net::with_kernels(plan.with_objective(args.asked.objective())?, &args.over)?;
     console::catch_interrupts()?;
     experiment::print_missing_formats(Some(&args.output), args.effort.quiet);
     let command = experiment::command();

@@ -10,6 +10,7 @@ mod tcp;
 mod transfer;
 
 pub(super) use bench::{Bench, BitRate, Test, Unit};
+pub(crate) use emulate::SweepOverKernels;
 pub(super) use emulate::{Emulate, Exec};
 pub(super) use key::{Key, KeyCommand};
 pub(super) use link::{Link, Rate, Share, Time};
@@ -41,6 +42,9 @@ pub(crate) enum Command {
     /// Run a command at a node of `hopline emulate`
     #[command(after_help = emulate::EXEC_EXAMPLES)]
     Exec(Exec),
+    /// Make a run of a sweep over Linux kernels, as standard input says
+    #[command(name = hopline_lab::engine::SUBCOMMAND, hide = true)]
+    KernelRun,
     /// Run Snoop, split connections, D-Proxy, gateways and agents on real packets
     #[command(after_help = proxy::EXAMPLES)]
     Proxy(Proxy),

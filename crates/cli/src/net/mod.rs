@@ -20,12 +20,14 @@ mod state;
 mod tcp;
 mod transfer_printer;
 
-pub(crate) use args::Command;
+pub(crate) use args::{Command, SweepOverKernels};
 pub(crate) use emulate::be_first_process;
 
 use crate::problems::Failure;
 use hopline_config::json_schema::FileKind;
 use hopline_daemon::config::keys::PROXIES;
+use hopline_lab::Plan;
+use std::env;
 use std::process::ExitCode;
 
 /// Message after Ctrl-C in a transfer.
@@ -42,6 +44,15 @@ pub(crate) fn file_kind(_name: &str) -> Result<FileKind, Failure> {
     Ok(PROXIES)
 }
 
+/// Returns `plan` with runs over Linux kernels, if they are asked for.
+pub(crate) fn with_kernels(plan: Plan, over: &SweepOverKernels) -> Result<Plan, Failure> {
+    if !over.virtual_time() {
+        return Ok(plan);
+    }
+    let command = env::current_exe().map_err(|e| Failure::Other(format!("finding this program: {e}")))?;
+    Ok(plan.with_kernels(&command, over.kernels.options(over.no_routes))?)
+}
+
 /// Executes a command.
 pub(crate) fn execute(command: &Command) -> Result<ExitCode, Failure> {
     match command {
@@ -54,6 +65,7 @@ pub(crate) fn execute(command: &Command) -> Result<ExitCode, Failure> {
         Command::Link(args) => return link::execute(args),
         Command::Emulate(args) => return emulate::execute(args),
         Command::Exec(args) => emulate::enter(args),
+        Command::KernelRun => emulate::make_run(),
     }
     .map(|()| ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use super::figure::Figure;
 use super::keys;
 use super::rule::Rule;
 use crate::evaluation::Law;
-use crate::plan::{Effort, Overrides, Plan};
+use crate::plan::{Effort, Overrides, Plan, Reading};
 use hopline_config::document::{self, Setting};
 use hopline_config::schema::{Section, check_document};
 use hopline_config::source::{Problem, Problems, Source, nearest};
@@ -121,7 +121,8 @@ impl Register {
         over: Overrides<'_>,
         effort: Effort,
     ) -> Result<Plan, Problems> {
-        let plan = Plan::load_over(&figure.plan, over, effort, CustomAlgorithms::default())?;
+        let plan =
+            Plan::load_over(&figure.plan, over, effort, Reading::Simulation(CustomAlgorithms::default()))?;
         let measures = self.claims.iter().filter_map(|claim| match &claim.test {
             Test::Missing(_) => None,
             Test::Measure(measure) => Some(measure),

@@ -7,6 +7,7 @@ use super::{
     Difference, Keep, KeepNodes, KeepPairs, KeepSeries, MAX_POINTS, Plan, Point, Runs, product, resolve,
     steps,
 };
+use crate::engine::Engine;
 use crate::metrics::{self, Level};
 use crate::objective::{MetricSelection, Objective};
 use crate::stats::{Confidence, PercentError, Precision};
@@ -24,6 +25,15 @@ pub enum Effort {
     Full,
     /// `quick_runs` runs of each point; `precision` is ignored.
     Quick,
+}
+
+/// Purpose of the scenario of a plan.
+#[derive(Clone, Debug)]
+pub(crate) enum Reading {
+    /// Simulation; the scenario may name these user-defined algorithms.
+    Simulation(CustomAlgorithms),
+    /// Emulation.
+    Emulation,
 }
 
 impl Plan {
@@ -51,7 +61,18 @@ impl Plan {
         effort: Effort,
         machines: CustomAlgorithms,
     ) -> Result<Self, Problems> {
-        Self::load_over(path, Overrides { user: over, ..Overrides::default() }, effort, machines)
+        let over = Overrides { user: over, ..Overrides::default() };
+        Self::load_over(path, over, effort, Reading::Simulation(machines))
+    }
+
+    /// As [`load`](Self::load), for runs over Linux kernels: the scenario may have programs, and needs no flows.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub fn load_network(path: &Path, over: &[Setting], effort: Effort) -> Result<Self, Problems> {
+        let over = Overrides { user: over, ..Overrides::default() };
+        Self::load_over(path, over, effort, Reading::Emulation)
     }
 
     /// Reads a plan file. The settings `over` take precedence over those that the plan applies at every point.
@@ -59,11 +80,11 @@ impl Plan {
         path: &Path,
         over: Overrides<'_>,
         effort: Effort,
-        machines: CustomAlgorithms,
+        reading: Reading,
     ) -> Result<Self, Problems> {
         let source = Source::read(path)?;
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-        Self::parse_over(&source, path.parent().unwrap_or(Path::new("")), &stem, over, effort, machines)
+        Self::parse_over(&source, path.parent().unwrap_or(Path::new("")), &stem, over, effort, reading)
     }
 
     /// Reads a plan from `source`. The path of the scenario is relative to `folder`. `name` is the default name of the plan.
@@ -101,8 +122,24 @@ impl Plan {
             name,
             Overrides { user: over, ..Overrides::default() },
             effort,
-            machines,
+            Reading::Simulation(machines),
         )
+    }
+
+    /// As [`parse`](Self::parse), for runs over Linux kernels.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn parse_network(
+        source: &Arc<Source>,
+        folder: &Path,
+        name: &str,
+        over: &[Setting],
+        effort: Effort,
+    ) -> Result<Self, Problems> {
+        let over = Overrides { user: over, ..Overrides::default() };
+        Self::parse_over(source, folder, name, over, effort, Reading::Emulation)
     }
 
     fn parse_over(
@@ -111,18 +148,18 @@ impl Plan {
         name: &str,
         over: Overrides<'_>,
         effort: Effort,
-        machines: CustomAlgorithms,
+        reading: Reading,
     ) -> Result<Self, Problems> {
         let document = document::parse(source)?;
         check_document(&document, "the plan", PLAN)?;
         let plan = Section::new(&document, PLAN);
         reject_overridden(over.user, &setters(plan)?, ADVICE_IN_PLAN)?;
         let mut variants = variants(plan)?;
-        let plain = || base(plan, folder, &[], machines.clone());
+        let plain = || base(plan, folder, &[], &reading);
         let everywhere = overrides::put_into_variants(over.reading, &mut variants, plain)?;
-        let without = || base(plan, folder, &everywhere, machines.clone());
+        let without = || base(plan, folder, &everywhere, &reading);
         overrides::reject_switches(over.user, &variants, without)?;
-        let scenario = base(plan, folder, &[everywhere.as_slice(), over.user].concat(), machines)?;
+        let scenario = base(plan, folder, &[everywhere.as_slice(), over.user].concat(), &reading)?;
         let rest = product(&[Difference::default()], &combinations(plan)?)?;
         let points = product(&variants, std::slice::from_ref(&rest))?;
         // The variants of one combination are adjacent points, because they are compared with each other.
@@ -143,18 +180,14 @@ impl Plan {
             confidence: Confidence::new(plan.get(keys::plan::CONFIDENCE))
                 .expect("the key's range lies within (0, 1)"),
             keep: keep(plan),
+            engine: Engine::Simulator,
         };
         new.with_objective(hopline_scenario::Objective::of(plan))
     }
 }
 
 /// Returns the scenario with the settings that apply at every point: those of `[set]`, `seed`, and `over`.
-fn base(
-    plan: Section<'_>,
-    folder: &Path,
-    over: &[Setting],
-    machines: CustomAlgorithms,
-) -> Result<Scenario, Problems> {
+fn base(plan: Section<'_>, folder: &Path, over: &[Setting], reading: &Reading) -> Result<Scenario, Problems> {
     let path = folder.join(plan.get(keys::plan::SCENARIO));
     let mut set: Vec<Setting> = plan.node("set").map(settings).unwrap_or_default();
     set.extend(plan.node("seed").map(|node| Setting {
@@ -168,7 +201,10 @@ fn base(
         let help = "the scenario is named relative to the folder of the plan";
         return Err(missing.at(plan.origin_of("scenario")).help(help).into());
     }
-    Scenario::load_with(&path, &set, machines)
+    match reading {
+        Reading::Simulation(machines) => Scenario::load_with(&path, &set, machines.clone()),
+        Reading::Emulation => Scenario::load_network(&path, &set),
+    }
 }
 
 /// Returns the parts of a plan with settings that override those that apply at every point. These are the variants, `[zip]`,

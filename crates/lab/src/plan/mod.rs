@@ -12,10 +12,12 @@ mod overrides;
 mod tests;
 
 pub use file::Effort;
+pub(crate) use file::Reading;
 pub use keep::{Keep, KeepNodes, KeepPairs, KeepSeries};
 pub use overrides::reject_varied;
 pub(crate) use overrides::{KeySetter, Overrides, reject_overridden};
 
+use crate::engine::{Engine, KernelOptions, Kernels};
 use crate::objective::{MetricSelection, Objective};
 use crate::record::FlowEnds;
 use crate::stats::{CONFIDENCE, Confidence, Precision};
@@ -25,6 +27,7 @@ use hopline_scenario::{Axis, Scenario};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Points of an experiment, and the number of their runs.
 #[derive(Clone, Debug)]
@@ -47,6 +50,8 @@ pub struct Plan {
     pub confidence: Confidence,
     /// Selection of the data that are stored of each run.
     pub keep: Keep,
+    /// Engine that makes the runs.
+    pub engine: Engine,
 }
 
 /// A scenario with settings applied to it.
@@ -116,6 +121,7 @@ impl Plan {
             objective: Objective::default_for(&[]),
             confidence: CONFIDENCE,
             keep: Keep { series: KeepSeries::FirstRun, nodes: KeepNodes::Keep, pairs: KeepPairs::Drop },
+            engine: Engine::Simulator,
         };
         new.with_objective(hopline_scenario::Objective::default())
     }
@@ -142,8 +148,19 @@ impl Plan {
     /// If the question is invalid, or about flows that no point has.
     pub fn with_objective(mut self, over: hopline_scenario::Objective) -> Result<Self, Problems> {
         self.objective_as_written = over.or(self.objective_as_written);
-        self.objective = Objective::parse(&self.objective_as_written, &self.flows)?;
+        self.objective = Objective::parse(&self.objective_as_written, &subjects(&self.points, &self.flows)?)?;
         Ok(self)
+    }
+
+    /// Returns the plan with runs over Linux kernels, which the command `hopline` at `command` makes.
+    ///
+    /// # Errors
+    ///
+    /// If there is no kernel, or a point cannot be emulated.
+    pub fn with_kernels(self, command: &Path, options: KernelOptions) -> Result<Self, Problem> {
+        let scenarios: Vec<&Scenario> = self.points.iter().map(|point| &point.scenario).collect();
+        let kernels = Kernels::find(command, options, &scenarios, self.keep)?;
+        Ok(Self { engine: Engine::Kernels(kernels), ..self })
     }
 
     /// Returns the total virtual time in seconds of `runs` runs of every point.
@@ -198,6 +215,9 @@ impl Plan {
             }
         }
         hash.update(json!([format!("{:?}", self.keep), self.confidence.fraction()]).to_string());
+        if let Engine::Kernels(kernels) = &self.engine {
+            hash.update(kernels.identity());
+        }
         crate::digest::hex(&hash.finalize())
     }
 }
@@ -232,6 +252,15 @@ fn flows(points: &[Point]) -> Result<Vec<FlowEnds>, Problems> {
         flows.extend(new.into_iter().filter(|flow| known.insert(key(flow))));
     }
     Ok(flows)
+}
+
+/// Returns the flows that questions may be about: `flows`, and those of programs.
+fn subjects(points: &[Point], flows: &[FlowEnds]) -> Result<Vec<FlowEnds>, Problems> {
+    let mut programs = false;
+    for point in points {
+        programs |= !point.scenario.programs(1)?.is_empty();
+    }
+    Ok(flows.iter().cloned().chain(programs.then(FlowEnds::of_programs)).collect())
 }
 
 /// Returns the steps of a product: one step for each axis, with one difference for each value of the axis.

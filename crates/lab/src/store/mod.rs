@@ -324,6 +324,11 @@ fn difference(theirs: &Description, ours: &Description) -> String {
     if theirs.seed != ours.seed {
         return differ("it has seed", &theirs.seed, &ours.seed);
     }
+    if theirs.kernel != ours.kernel {
+        let of =
+            |kernel: &Option<String>| kernel.as_ref().map_or("no kernels".into(), |v| format!("kernels {v}"));
+        return differ("it has", &of(&theirs.kernel), &of(&ours.kernel));
+    }
     let labels = theirs.points.iter().zip(&ours.points);
     if let Some((a, b)) = labels.map(|(a, b)| (&a.label, &b.label)).find(|(a, b)| a != b) {
         return differ("it has a point", a, b);

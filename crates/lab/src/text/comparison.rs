@@ -19,7 +19,13 @@ pub fn describe(comparison: &Comparison) -> String {
     };
     let points = count_text(comparison.points.len(), "variant");
     let runs = count_text(comparison.runs as usize, "paired run");
-    let head = format!("{}: {points}, {runs}, seed {}{interval}\n\n", description.name, description.seed);
+    let kernel = description.kernel.as_ref().map(|version| format!(", over Linux {version} in virtual time"));
+    let head = format!(
+        "{}: {points}, {runs}{}, seed {}{interval}\n\n",
+        description.name,
+        kernel.unwrap_or_default(),
+        description.seed
+    );
     head + &table(comparison) + &failures(comparison)
 }
 

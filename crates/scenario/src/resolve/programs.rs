@@ -15,7 +15,7 @@ pub(crate) fn resolve(whole: ScenarioWithMachines<'_>, names: &Names) -> Result<
     if let (ScenarioUse::Simulation, Some(first)) = (whole.used_for, sections.first()) {
         return Err(Problem::new("[[program]] has real programs, and a simulation runs none")
             .at(first.origin)
-            .help("`hopline emulate` runs them; to simulate the network without them: --set program=[]"));
+            .help("`hopline emulate` and `hopline sweep --virtual-time` run them; to simulate the network without them: --set program=[]"));
     }
     let mut taken = BTreeSet::new();
     let mut programs = Vec::new();

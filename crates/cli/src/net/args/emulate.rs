@@ -4,6 +4,7 @@ use crate::args::ScenarioArgs;
 use crate::args::number::{MAX_INTEGER, whole};
 use clap::Args as Arguments;
 use hopline_lab::animation::Window;
+use hopline_lab::engine::KernelOptions;
 use std::path::PathBuf;
 
 pub(super) const EXAMPLES: &str = "\
@@ -66,18 +67,8 @@ pub(crate) struct Emulate {
     /// Write delay and loss of each link over time to this file, for `hopline link --replay`
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Run a Linux kernel at each node in virtual time: without root, and with the same results each time
-    #[arg(long)]
-    pub(crate) virtual_time: bool,
-    /// In virtual time: folder with the kernel that `make uml` has built [default: hopline/uml in the user's cache]
-    #[arg(long, value_name = "FOLDER", requires = "virtual_time")]
-    pub(crate) kernel: Option<PathBuf>,
-    /// In virtual time: microseconds that a system call takes; other processing takes none [default: 5]
-    #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=1_000_000), requires = "virtual_time")]
-    pub(crate) syscall_cost_us: Option<u64>,
-    /// In virtual time: seconds of real time for which a program may compute without a system call [default: 30]
-    #[arg(long, value_name = "SECONDS", value_parser = whole::<u64>(1..=86_400), requires = "virtual_time")]
-    pub(crate) patience: Option<u64>,
+    #[command(flatten)]
+    pub(crate) kernels: VirtualTimeArgs,
     /// Do not fail if the emulation was late
     #[arg(long)]
     pub(crate) best_effort: bool,
@@ -100,4 +91,50 @@ pub(crate) struct Exec {
     /// Command, with its arguments
     #[arg(last = true, value_name = "COMMAND", required = true)]
     pub(crate) command: Vec<String>,
+}
+
+/// Options of Linux kernels in virtual time.
+#[derive(Debug, Arguments)]
+pub(crate) struct VirtualTimeArgs {
+    /// Run a Linux kernel at each node in virtual time: without root, and with the same results each time
+    #[arg(long)]
+    pub(crate) virtual_time: bool,
+    /// In virtual time: folder with the kernel that `make uml` has built [default: hopline/uml in the user's cache]
+    #[arg(long, value_name = "FOLDER", requires = "virtual_time")]
+    pub(crate) kernel: Option<PathBuf>,
+    /// In virtual time: microseconds that a system call takes; other processing takes none [default: 5]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=1_000_000), requires = "virtual_time")]
+    pub(crate) syscall_cost_us: Option<u64>,
+    /// In virtual time: seconds of real time for which a program may compute without a system call [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = whole::<u64>(1..=86_400), requires = "virtual_time")]
+    pub(crate) patience: Option<u64>,
+}
+
+impl VirtualTimeArgs {
+    /// Returns the options. `no_routes`: kernels get no routes over several hops.
+    pub(crate) fn options(&self, no_routes: bool) -> KernelOptions {
+        KernelOptions {
+            kernel: self.kernel.clone(),
+            syscall_cost_us: self.syscall_cost_us,
+            patience_s: self.patience,
+            no_routes,
+        }
+    }
+}
+
+/// Options of a sweep over Linux kernels.
+#[derive(Debug, Arguments)]
+pub(crate) struct SweepOverKernels {
+    #[command(flatten)]
+    pub(crate) kernels: VirtualTimeArgs,
+    /// In virtual time: give the kernels no routes over several hops, since a routing daemon finds them
+    #[arg(long, requires = "virtual_time")]
+    pub(crate) no_routes: bool,
+}
+
+impl SweepOverKernels {
+    /// Returns whether runs over Linux kernels are asked for.
+    pub(crate) fn virtual_time(&self) -> bool {
+        self.kernels.virtual_time
+    }
 }

@@ -1,7 +1,6 @@
 //! Networks that cannot be emulated.
 
 use crate::commands::run::find_node;
-use crate::net::args::Emulate as Args;
 use hopline_config::source::Problem;
 use hopline_core::NodeId;
 use hopline_emulate::MAX_NODES;
@@ -47,15 +46,20 @@ pub(super) fn raise_descriptor_limit(nodes: usize, wires: usize, programs: usize
 }
 
 /// Returns the nodes that programs can enter, those of these names or all, after a check that the network can be emulated.
-pub(super) fn network(spec: &Spec, args: &Args, programs: &[Program]) -> Result<BTreeSet<NodeId>, Problem> {
-    let nodes: BTreeSet<NodeId> = match &args.node[..] {
+pub(super) fn network(
+    spec: &Spec,
+    names: &[String],
+    virtual_time: bool,
+    programs: &[Program],
+) -> Result<BTreeSet<NodeId>, Problem> {
+    let nodes: BTreeSet<NodeId> = match names {
         [] => (0..spec.nodes.len() as u32).map(NodeId).collect(),
         names => names.iter().map(|name| find_node("--node", name, spec)).collect::<Result<_, _>>()?,
     };
-    let most = if args.virtual_time { MAX_KERNELS } else { MAX_NODES };
+    let most = if virtual_time { MAX_KERNELS } else { MAX_NODES };
     if nodes.len() > most {
         let count = nodes.len();
-        let time = if args.virtual_time { " in virtual time" } else { "" };
+        let time = if virtual_time { " in virtual time" } else { "" };
         return Err(Problem::new(format!("{count} nodes are too many to emulate{time}: at most {most}"))
             .help("--node chooses those for programs; `hopline run` simulates networks of any size"));
     }

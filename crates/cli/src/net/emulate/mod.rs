@@ -2,6 +2,7 @@
 
 mod check;
 mod directory;
+mod kernel_run;
 mod live_line;
 mod observation;
 mod output_files;
@@ -12,6 +13,7 @@ mod summary;
 mod virtual_time;
 mod watch;
 
+pub(crate) use kernel_run::execute as make_run;
 pub(crate) use virtual_time::be_first_process;
 
 use super::children::Children;
@@ -50,11 +52,11 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     let spec = scenario.spec(args.run)?;
     let page = args.report.as_deref().map(|path| experiment::report_file(Some(path), &scenario.name()));
     let programs = scenario.programs(args.run)?;
-    let at = check::network(&spec, args, &programs)?;
+    let at = check::network(&spec, &args.node, args.kernels.virtual_time, &programs)?;
     programs::check(&programs)?;
     warn_of_missing_routes(args, &spec);
     check_output_files(args, page.as_ref(), &programs)?;
-    let kernel = args.virtual_time.then(|| virtual_time::check(args, &programs)).transpose()?;
+    let kernel = args.kernels.virtual_time.then(|| virtual_time::check(args, &programs)).transpose()?;
     let network = Network { args, scenario, spec, programs, at, page };
     match kernel {
         Some(kernel) => virtual_time::execute(network, kernel),

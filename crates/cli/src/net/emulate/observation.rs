@@ -43,7 +43,7 @@ impl Observers {
         let mut all = Self { extras: Vec::new(), capture: None, recording: None, watch: None };
         if let (Some(directory), Some(nodes)) = (results, capture_nodes(args.pcap, &args.pcap_node, spec)?) {
             let file = directory.file(CAPTURE)?;
-            let file: Box<dyn Write + Send> = if args.virtual_time {
+            let file: Box<dyn Write + Send> = if args.kernels.virtual_time {
                 // The network waits for the disk.
                 Box::new(file)
             } else {

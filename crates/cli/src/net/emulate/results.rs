@@ -9,15 +9,13 @@ use hopline_lab::description::Description;
 use hopline_lab::map::Map;
 use hopline_lab::metrics::Level;
 use hopline_lab::plan::{Keep, KeepNodes, KeepPairs, KeepSeries};
-use hopline_lab::record::CompletedRun;
+use hopline_lab::record::{CompletedRun, PROGRAM_KIND};
 use hopline_lab::{Comparison, Plan, Run, Scenario, Spec};
 use hopline_sim::outcome::Outcome;
 use hopline_sim::spec::{FlowLabels, FlowSpec, Traffic, Transport};
 use hopline_transport::tcp::Config;
 use std::net::SocketAddr;
 
-/// Kind of the flows of programs, where those of scenarios have `bulk` or `cbr`.
-const KIND: &str = "program";
 /// Most flows of programs with series: those with the most data.
 const MAX_SERIES: usize = 100;
 
@@ -52,6 +50,9 @@ const MEASURED: [&str; 24] = [
 /// Metrics of several flows that only endpoints know.
 const UNMEASURED: [&str; 5] =
     ["timeouts", "spurious_timeouts", "spurious_recoveries", "rack_losses", "tail_probes"];
+
+/// Fairness among all flows. The control connections of programs would count as starved flows.
+const FAIRNESS: [&str; 2] = ["jain", "jain_2s"];
 
 /// Real time that an emulation took.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +99,28 @@ impl Emulated {
 }
 
 impl Emulated {
+    /// Returns the run as a sweep keeps it. The flows of programs have other ends in each run, so that they are kept as one.
+    ///
+    /// `simulated`: the number of flows of the scenario.
+    pub(super) fn into_record(self, number: u64, keep: Keep, simulated: usize) -> CompletedRun {
+        let mut done = self.done;
+        let programs = done.flows.split_off(simulated.min(done.flows.len()));
+        let is_kept = |subject: &str| !programs.iter().any(|flow| flow.id == subject);
+        done.metrics.retain(|value| match value.metric.level() {
+            Level::Flow => is_kept(&value.subject),
+            Level::Node => keep.nodes == KeepNodes::Keep,
+            _ => true,
+        });
+        done.series.retain(|series| is_kept(&series.flow));
+        done.distributions.retain(|distribution| !distribution.of_flow || is_kept(&distribution.of));
+        if keep.series == KeepSeries::None || keep.series == KeepSeries::FirstRun && number != 1 {
+            (done.series, done.neighborhoods, done.distributions) = Default::default();
+        }
+        done
+    }
+}
+
+impl Emulated {
     /// Returns the report of run number `number` of `scenario`.
     pub(super) fn page(
         &self,
@@ -133,7 +156,8 @@ fn leave_out_unmeasured(done: &mut CompletedRun, simulated: usize) {
         Level::Flow if real.iter().any(|flow| flow.id == value.subject) => {
             MEASURED.contains(&value.metric.name)
         }
-        Level::Group if value.subject == KIND => !UNMEASURED.contains(&value.metric.name),
+        Level::Run | Level::Group if FAIRNESS.contains(&value.metric.name) => false,
+        Level::Group if value.subject == PROGRAM_KIND => !UNMEASURED.contains(&value.metric.name),
         Level::Run if simulated == 0 => !UNMEASURED.contains(&value.metric.name),
         _ => true,
     });
@@ -169,7 +193,7 @@ fn flow_spec(spec: &Spec, flow: &RealFlow) -> FlowSpec {
         stop: Instant::FAR_FUTURE,
         traffic,
         end_transports: [None, None],
-        labels: FlowLabels { transport: transport.into(), kind: KIND.into(), class: String::new() },
+        labels: FlowLabels { transport: transport.into(), kind: PROGRAM_KIND.into(), class: String::new() },
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::programs::{End, ProgramResult, failure, find_program, last_line};
 use super::results::{Cost, Emulated};
-use super::{Network, Observers, create_results, directory, live_line, search_path, summary, write};
+use super::{
+    Network, Observers, create_results, directory, live_line, report_all, search_path, summary, write,
+};
 use crate::commands::run::find_node;
 use crate::console;
 use crate::net::args::Emulate as Args;
@@ -14,6 +16,7 @@ use hopline_config::source::{Origin, Problem};
 use hopline_core::{Duration as VirtualDuration, Instant, NodeId};
 use hopline_emulate::{HostReport, NetworkReport, Observed, Observers as Tracer};
 use hopline_lab::Spec;
+use hopline_lab::engine::KernelOptions;
 use hopline_lab::output::{CAPTURE, Directory, LockedFolder};
 use hopline_linux::sched;
 use hopline_scenario::Program;
@@ -68,16 +71,31 @@ pub(super) fn check(args: &Args, programs: &[Program]) -> Result<KernelImage, Pr
             .help("start programs by [[program]] tables of the scenario; --report FILE has the map"));
     }
     if programs.is_empty() && args.command.is_empty() {
-        return Err(Problem::new("--virtual-time: the scenario has no program to run").help(
-            "add a table: [[program]], name = \"ping\", node = \"n0\", command = [\"ping\", \"n1\"], or a command after `--`",
-        ));
+        return Err(no_program(", or a command after `--`"));
     }
-    programs.iter().try_for_each(|program| is_visible(&program.command[0], Some(&program.origin)))?;
+    check_programs(programs)?;
     if let Some(word) = args.command.first() {
         find_program(word).ok_or_else(|| Problem::new(format!("there is no program `{word}`")))?;
         is_visible(word, None)?;
     }
-    let folder = args.kernel.clone().unwrap_or_else(KernelImage::default_folder);
+    find_kernel(args.kernels.kernel.as_deref())
+}
+
+/// Returns the error of a scenario without programs. `or`: what else there could be.
+pub(super) fn no_program(or: &str) -> Problem {
+    Problem::new("--virtual-time: the scenario has no program to run").help(format!(
+        "add a table: [[program]], name = \"ping\", node = \"n0\", command = [\"ping\", \"n1\"]{or}"
+    ))
+}
+
+/// Checks that programs are not in folders that are empty at nodes.
+pub(super) fn check_programs(programs: &[Program]) -> Result<(), Problem> {
+    programs.iter().try_for_each(|program| is_visible(&program.command[0], Some(&program.origin)))
+}
+
+/// Finds the kernel, in `folder` or where `make uml` puts it.
+pub(super) fn find_kernel(folder: Option<&Path>) -> Result<KernelImage, Problem> {
+    let folder = folder.map_or_else(KernelImage::default_folder, Path::to_owned);
     KernelImage::find(&folder).map_err(|e| Problem::new(e.to_string()))
 }
 
@@ -106,34 +124,11 @@ pub(super) fn execute(network: Network<'_>, kernel: KernelImage) -> Result<ExitC
     let results = create_results(args)?;
     let (observers, observation) = Observers::start(args, &scenario, &spec, results.as_ref())?;
     let tracer = Tracer::new(&spec, observation).map_err(failed(format!("writing {CAPTURE}")))?;
-    let folder = LockedFolder::create_in(&env::temp_dir(), FOLDER)
-        .map_err(failed("making a folder for the kernels"))?;
+    let command = command(args, &spec, &at)?;
+    let asked = Asked { run: args.run, at, programs: &programs, command };
+    let (_folder, settings) = settings(&spec, asked, kernel, &args.kernels.options(args.no_routes))?;
     // Kernels are killed when they are dropped, and their processes with them.
     let _children = Children::adopt();
-    let syscall_cost = args.syscall_cost_us.map(VirtualDuration::from_micros);
-    let machine = Machine::default();
-    let machine = Machine { syscall_cost: syscall_cost.unwrap_or(machine.syscall_cost), ..machine };
-    let command = command(args, &spec, &at)?;
-    let settings = Settings {
-        nodes: at,
-        run: args.run,
-        end: match &command {
-            Some(command) => emulation::End::WithProgram(command.name.clone()),
-            None => emulation::End::At(Instant::ZERO + spec.duration),
-        },
-        has_routes: !(args.no_routes || spec.routing.has_agents()),
-        programs: programs.iter().map(planned).chain(command).collect(),
-        environment: environment(&spec),
-        working_directory: env::current_dir().map_err(failed("finding the current directory"))?,
-        kernel,
-        machine,
-        init: env::current_exe().map_err(failed("finding this program"))?,
-        init_arguments: Vec::new(),
-        folder: folder.path().to_owned(),
-        patience: Duration::from_secs(args.patience.unwrap_or(PATIENCE_S)),
-    };
-    // Kernels inherit it: they and this thread wake each other up thousands of times a second.
-    sched::request_prompt_wakeups();
     let began = clock::now();
     let line = RefCell::new(live_line::VirtualLine::new(args.command.is_empty().then_some(spec.duration)));
     let proceed = |now| {
@@ -149,9 +144,9 @@ pub(super) fn execute(network: Network<'_>, kernel: KernelImage) -> Result<ExitC
     let cost = Cost { cpu: cpu_time().into(), wall: began.elapsed().into() };
     let observed = tracer.finish(report.reached);
     let programs = programs.into_iter().map(|program| result(program, &report)).collect::<Vec<_>>();
-    keep_output(&report, results.as_ref())?;
+    let stored = keep_output(&report, results.as_ref());
     let (network, capture) = network_report(&report, observed);
-    capture.map_err(failed(format!("writing {CAPTURE}")))?;
+    let captured = capture.map_err(failed(format!("writing {CAPTURE}")));
     let emulated = Emulated::of(&spec, args.run, &network, cost);
     let fingerprint = json!({ "fingerprint": format!("{:016x}", network.outcome.fingerprint) });
     let json = summary::json(&network, &programs, &emulated, fingerprint);
@@ -161,12 +156,57 @@ pub(super) fn execute(network: Network<'_>, kernel: KernelImage) -> Result<ExitC
     let printed = print_output(&report, kept);
     print_failures(&programs, &report, kept);
     print_error_line(&summary::text(&network, &programs, &emulated, &last_lines(&network, cost)));
-    written.and(printed)?;
+    report_all([stored, captured, written, printed])?;
     let has_failed = programs.iter().any(ProgramResult::has_failed);
     Ok(match command_end(&report) {
         Some(end) => exit_code(status(end), has_failed),
         None => ExitCode::from(u8::from(has_failed)),
     })
+}
+
+/// Input of an emulation.
+pub(super) struct Asked<'a> {
+    pub(super) run: u64,
+    /// Nodes with kernels.
+    pub(super) at: BTreeSet<NodeId>,
+    pub(super) programs: &'a [Program],
+    /// Command with which the emulation ends; `None`: it ends at its time.
+    pub(super) command: Option<emulation::Program>,
+}
+
+/// Returns the settings of an emulation, and a folder for the files of its kernels. This thread is to run it.
+pub(super) fn settings(
+    spec: &Spec,
+    asked: Asked<'_>,
+    kernel: KernelImage,
+    options: &KernelOptions,
+) -> Result<(LockedFolder, Settings), Failure> {
+    let Asked { run, at, programs, command } = asked;
+    let folder = LockedFolder::create_in(&env::temp_dir(), FOLDER)
+        .map_err(failed("making a folder for the kernels"))?;
+    let syscall_cost = options.syscall_cost_us.map(VirtualDuration::from_micros);
+    let machine = Machine::default();
+    let settings = Settings {
+        nodes: at,
+        run,
+        end: match &command {
+            Some(command) => emulation::End::WithProgram(command.name.clone()),
+            None => emulation::End::At(Instant::ZERO + spec.duration),
+        },
+        has_routes: !(options.no_routes || spec.routing.has_agents()),
+        programs: programs.iter().map(planned).chain(command).collect(),
+        environment: environment(spec),
+        working_directory: env::current_dir().map_err(failed("finding the current directory"))?,
+        kernel,
+        machine: Machine { syscall_cost: syscall_cost.unwrap_or(machine.syscall_cost), ..machine },
+        init: env::current_exe().map_err(failed("finding this program"))?,
+        init_arguments: Vec::new(),
+        folder: folder.path().to_owned(),
+        patience: Duration::from_secs(options.patience_s.unwrap_or(PATIENCE_S)),
+    };
+    // Kernels inherit it: they and this thread wake each other up thousands of times a second.
+    sched::request_prompt_wakeups();
+    Ok((folder, settings))
 }
 
 /// Returns the command after `--`: it runs at the first node that `--node` names, else at the first one.
@@ -194,7 +234,7 @@ fn is_temporary(folder: &Path) -> bool {
     TEMPORARY.iter().any(|place| folder == Path::new(place))
 }
 
-fn failed(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Failure {
+pub(super) fn failed(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Failure {
     move |error| Failure::Other(format!("{}: {error}", doing.into()))
 }
 
@@ -228,7 +268,7 @@ fn environment(spec: &Spec) -> Vec<(String, String)> {
 }
 
 /// Returns the result of a program in the form of real time.
-fn result(program: Program, report: &Report) -> ProgramResult {
+pub(super) fn result(program: Program, report: &Report) -> ProgramResult {
     let host = report.hosts.iter().find(|host| host.node == program.node);
     let host = host.expect("programs are at nodes with kernels");
     let ended = host.programs.iter().find(|one| one.name == program.name).and_then(|one| one.end.as_ref());
@@ -291,16 +331,24 @@ fn print_failures(programs: &[ProgramResult], report: &Report, kept: bool) {
     if let Some(reason) = command_end(report).and_then(|end| end.error.as_ref()) {
         print_error_line(&format!("error: the command cannot be started: {reason}"));
     }
-    for result in programs {
-        if let End::Exited(status) = result.end
-            && !status.success()
-        {
+    failures(programs, report, kept).for_each(|failure| print_error_line(&failure));
+}
+
+/// Returns a message for each program that has failed, with its last words if all it wrote was `kept`.
+pub(super) fn failures(
+    programs: &[ProgramResult],
+    report: &Report,
+    kept: bool,
+) -> impl Iterator<Item = String> {
+    programs.iter().filter_map(move |result| match result.end {
+        End::Exited(status) if !status.success() => {
             let times = result.started.zip(result.ended);
             let after_s = times.map_or(0.0, |(from, to)| to.saturating_sub(from).as_secs_f64());
             let words = words(result, report, kept);
-            print_error_line(&failure(&result.program, &result.node, after_s, status, words));
+            Some(failure(&result.program, &result.node, after_s, status, words))
         }
-    }
+        _ => None,
+    })
 }
 
 /// Prints a file line by line, in constant memory.
@@ -325,7 +373,7 @@ fn words(result: &ProgramResult, report: &Report, kept: bool) -> Option<String> 
     not_started.or_else(|| kept.then(errors).flatten())
 }
 
-fn network_report(report: &report::Report, observed: Observed) -> (NetworkReport, io::Result<()>) {
+pub(super) fn network_report(report: &report::Report, observed: Observed) -> (NetworkReport, io::Result<()>) {
     let host = |host: &report::HostReport| HostReport {
         name: host.name.clone(),
         tap: host.tap,
@@ -350,7 +398,7 @@ fn last_lines(network: &NetworkReport, cost: Cost) -> String {
 }
 
 /// Returns the CPU time of this thread.
-fn cpu_time() -> Duration {
+pub(super) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -34,8 +34,13 @@ fn read(settings: &[&str]) -> Plan {
     let reading: Vec<Setting> =
         settings.iter().map(|text| Setting::parse("the reading", text).unwrap()).collect();
     let over = Overrides { reading: &reading, user: &[] };
-    Plan::load_over(&folder.path().join("plan.toml"), over, Effort::Full, CustomAlgorithms::default())
-        .unwrap()
+    Plan::load_over(
+        &folder.path().join("plan.toml"),
+        over,
+        Effort::Full,
+        Reading::Simulation(CustomAlgorithms::default()),
+    )
+    .unwrap()
 }
 
 fn refused(setting: &str) -> String {
