@@ -8,10 +8,13 @@ use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{self, Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::{thread, time};
 
 /// End of the version of a kernel that this crate can run: `edition` of tools/uml/build.
 pub const EDITION: &str = "-hopline.3";
+/// Time for a kernel to print its version.
+const VERSION_LIMIT: time::Duration = time::Duration::from_secs(10);
 /// File name of the kernel.
 const KERNEL: &str = "linux";
 /// File name of the library that is loaded before it, beside it: tools/uml/entropy.c.
@@ -136,8 +139,7 @@ impl KernelImage {
                 return Err(ImageError::Missing(path.clone()));
             }
         }
-        let output = Command::new(&kernel).arg("--version").stdin(Stdio::null()).output();
-        let output = match output {
+        let output = match output_within(Command::new(&kernel).arg("--version"), VERSION_LIMIT) {
             Ok(output) => output,
             Err(error) => return Err(ImageError::NotExecutable { path: kernel, error }),
         };
@@ -187,6 +189,20 @@ impl KernelImage {
         sys::make_repeatable(&mut command);
         command.spawn().map_err(Error::system(format!("starting {}", self.kernel.display())))
     }
+}
+
+/// Returns the output of a command, which is little.
+fn output_within(command: &mut Command, limit: time::Duration) -> io::Result<Output> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    for _ in 0..limit.as_millis() {
+        if child.try_wait()?.is_some() {
+            return child.wait_with_output();
+        }
+        thread::sleep(time::Duration::from_millis(1));
+    }
+    child.kill()?;
+    child.wait()?;
+    Err(io::Error::other(format!("it printed no version within {limit:?}")))
 }
 
 /// Returns the file name of the socket to which a kernel connects the interface of this number.
@@ -255,6 +271,14 @@ mod tests {
             "{error}"
         );
         std::fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn a_kernel_that_prints_nothing_is_not_waited_for() {
+        let mut sleeping = Command::new("sleep");
+        let error =
+            output_within(sleeping.arg("75012"), time::Duration::from_millis(20)).expect_err("nothing");
+        assert_eq!(error.to_string(), "it printed no version within 20ms");
     }
 
     #[test]
