@@ -1,5 +1,7 @@
 //! Programs of `[[program]]`: start, end and output.
 
+mod launcher;
+
 use super::directory::Directory as Nodes;
 use super::search_path;
 use crate::net::children::{KILL_DELAY, terminate_group};
@@ -11,18 +13,18 @@ use hopline_core::Instant as VirtualInstant;
 use hopline_lab::Spec;
 use hopline_lab::output::Directory;
 use hopline_scenario::Program;
+use launcher::Launcher;
 use rustix::process::Signal;
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
-use std::{env, io, process};
+use std::{env, io};
 
 /// Interval between checks of whether stopped programs have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -51,15 +53,6 @@ pub(super) struct StoppedPrograms {
     all: Vec<RunningProgram>,
     /// Time at which the first was stopped.
     ending: Duration,
-}
-
-/// Starts programs at nodes.
-struct Launcher<'a> {
-    /// Words in front of the name of a node: `hopline exec`.
-    words: Vec<OsString>,
-    nodes: &'a Nodes,
-    /// Place of their output; `None`: stderr.
-    results: Option<&'a Directory>,
 }
 
 struct RunningProgram {
@@ -163,9 +156,7 @@ impl<'a> Programs<'a> {
         nodes: &'a Nodes,
         results: Option<&'a Directory>,
     ) -> Self {
-        let own = env::current_exe().unwrap_or_else(|_| "hopline".into());
-        let launcher = Launcher { words: vec![own.into(), "exec".into()], nodes, results };
-        Self::with_launcher(programs, spec, launcher)
+        Self::with_launcher(programs, spec, Launcher::new(nodes, results))
     }
 
     fn with_launcher(programs: Vec<Program>, spec: &Spec, launcher: Launcher<'a>) -> Self {
@@ -335,32 +326,6 @@ impl RunningProgram {
             State::Waiting => (None, End::NotStarted),
         };
         ProgramResult { program: self.program, node: self.node, started: self.started, ended, end }
-    }
-}
-
-impl Launcher<'_> {
-    /// Returns the process of a program and its output, if that goes to stderr; or the reason that it cannot be started.
-    fn start(&self, program: &Program, node: &str) -> Result<(Child, Option<PrefixedOutput>), String> {
-        let mut command = Command::new(&self.words[0]);
-        command.args(&self.words[1..]).arg(node);
-        // It asks for that itself: a command that does more than start a program is forked with all memory of this process.
-        command.args(["--end-with", &process::id().to_string(), "--"]).args(&program.command);
-        // A group of its own: Ctrl-C at a terminal does not reach it, and it is stopped with what it has started.
-        command.process_group(0);
-        self.nodes.set_environment(&mut command);
-        let output = match self.results {
-            Some(directory) => {
-                let file = |kind: &str| -> Result<File, String> {
-                    let file = directory.file(&format!("{}.{kind}", program.name));
-                    let file = file.map_err(|error| error.to_string())?;
-                    file.into_inner().map_err(|error| error.to_string())
-                };
-                command.stdin(Stdio::null()).stdout(file("stdout")?).stderr(file("stderr")?);
-                None
-            }
-            None => Some(PrefixedOutput::of(&program.name, &mut command).map_err(|error| error.to_string())?),
-        };
-        Ok((command.spawn().map_err(|error| error.to_string())?, output))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use hopline_lab::Scenario;
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 
