@@ -155,10 +155,13 @@ def sweep(
     Raises:
         ScenarioError: the plan is invalid.
         EmulationError: this machine or a worker has no command or no kernel, or the plan cannot be emulated.
+        ValueError: options of virtual time without it.
         ResultsError: `output` has results of another plan, or other content.
         VersionError: `output` or a worker is of another version of hopline.
         WorkersError: the executor is broken. Finished runs are kept, and the same call resumes them.
     """
+    if not virtual_time and (kernel or program or no_routes or syscall_cost_us is not None):
+        raise ValueError("kernel, program, no_routes and syscall_cost_us are for virtual_time=True")
     effort: Literal["quick", "full"] = "quick" if quick else "full"
     given = _pairs(set)
     if isinstance(plan, Mapping):
@@ -170,6 +173,11 @@ def sweep(
     if virtual_time:
         found = program or existing_command()
         read = read.with_kernels(found, kernel, syscall_cost_us, no_routes)
+        if point := read.without_routes:
+            message = (
+                f"{point}: kernels have no routes over several hops, since nodes run no simulated routing protocol; "
+            )
+            warnings.warn(message + "no_routes=True silences this", stacklevel=2)
         command += ["--virtual-time"] + ["--no-routes"] * no_routes
         command += [] if syscall_cost_us is None else [f"--syscall-cost-us={syscall_cost_us}"]
         command += [] if kernel is None else [f"--kernel={os.fspath(kernel)}"]

@@ -139,6 +139,10 @@ class Plan:
         """Name."""
 
     @property
+    def without_routes(self) -> str | None:
+        """A point whose kernels have no routes, although its scenario has a routing protocol."""
+
+    @property
     def labels(self) -> list[str]:
         """Labels of its points."""
 

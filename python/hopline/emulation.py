@@ -38,7 +38,10 @@ class Emulation:
         files = (path for path in folder.rglob("*") if path.suffix not in (".pcapng", ".toml") and path.is_file())
         self._files = {path.name: path.read_bytes().decode("utf-8", "replace") for path in files}
         self._said: dict[str, Any] = json.loads(self._files["summary.json"])
-        self.exit_code, self.output, self.text = done.returncode, done.stdout, done.stderr
+        self.exit_code, self.output = done.returncode, done.stdout
+        # The files of the command are in this object, and no longer in that folder.
+        said = (line for line in done.stderr.splitlines(keepends=True) if str(folder) not in line)
+        self.text = "".join(said)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the content of ``hopline emulate --json``."""
@@ -112,7 +115,7 @@ def emulate(
         seed: seed of the experiment.
         pcap: file for a capture of all frames.
         kernel: folder with the kernel; by default that of ``make uml``.
-        program: path of the command; by default the variable ``HOPLINE``, else ``hopline`` in ``PATH`` or beside Python.
+        program: path of the command; by default the variable ``HOPLINE``, else ``hopline`` beside Python or in ``PATH``.
 
     Raises:
         ScenarioError: the scenario is invalid, or cannot be emulated.
@@ -145,9 +148,10 @@ def emulate(
 
 
 def command_path() -> str:
-    """Returns the path of the command ``hopline``, or an empty one: ``HOPLINE``, that in ``PATH``, or that beside Python."""
-    beside = shutil.which("hopline", path=os.fspath(Path(sys.executable).parent))
-    return os.environ.get("HOPLINE") or shutil.which("hopline") or beside or ""
+    """Returns the path of the command ``hopline``, or an empty one: ``HOPLINE``, that beside Python, or that in ``PATH``."""
+    # The one beside Python is of the same package. An embedded Python has no executable.
+    beside = shutil.which("hopline", path=os.fspath(Path(sys.executable).parent)) if sys.executable else None
+    return os.environ.get("HOPLINE") or beside or shutil.which("hopline") or ""
 
 
 def existing_command() -> str:

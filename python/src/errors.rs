@@ -38,7 +38,9 @@ pub(crate) fn experiment(error: ExperimentError) -> PyErr {
 pub(crate) fn run(error: &RunError) -> PyErr {
     match error {
         RunError::Interrupted => interrupted(),
-        RunError::Failed(_) | RunError::NotRepeatable { .. } => run_failed(&error.to_string()),
+        RunError::Failed(_) | RunError::Machine(_) | RunError::NotRepeatable { .. } => {
+            run_failed(&error.to_string())
+        }
     }
 }
 

@@ -100,6 +100,12 @@ impl Plan {
         &self.0.name
     }
 
+    /// Returns the label of the first point that has kernels without routes, and a simulated routing protocol.
+    #[getter]
+    fn without_routes(&self) -> Option<&str> {
+        self.0.without_routes()
+    }
+
     /// Returns the labels of its points.
     #[getter]
     fn labels(&self) -> Vec<&str> {

@@ -34,6 +34,7 @@ said = {"fingerprint": "0123456789abcdef", "programs": [{"name": "client", "exit
 pathlib.Path(words["--json"]).write_text(json.dumps(said))
 print("said")
 print("summary", file=sys.stderr)
+print("results in", results, file=sys.stderr)
 sys.exit(3)
 """
 
@@ -141,6 +142,8 @@ def test_results_of_other_kernels_are_not_resumed(kernels):
 def test_a_machine_without_kernels_makes_no_runs(kernels):
     with pytest.raises(hl.EmulationError, match="there is no user-mode Linux kernel at /none/linux"):
         hl.sweep(PLAN, virtual_time=True, kernel="/none")
+    with pytest.raises(ValueError, match="are for virtual_time=True"):
+        hl.sweep(PLAN, no_routes=True)
     with pytest.raises(hl.ScenarioError, match="real programs, and a simulation runs none"):
         hl.sweep(PLAN)
 

@@ -93,7 +93,9 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Interrupted => Self::Interrupted(NOTHING_WRITTEN),
-            RunError::Failed(_) | RunError::NotRepeatable { .. } => Self::Other(error.to_string()),
+            RunError::Failed(_) | RunError::Machine(_) | RunError::NotRepeatable { .. } => {
+                Self::Other(error.to_string())
+            }
         }
     }
 }

@@ -37,6 +37,8 @@ pub(crate) fn tests() -> Vec<Test> {
         after_ctrl_c_and_after_kill_nothing_remains,
         a_sweep_has_the_same_tables_on_one_thread_and_on_two_and_is_resumed,
         a_run_whose_program_fails_is_a_failed_run,
+        a_program_whose_packets_find_no_way_has_a_goodput_of_zero,
+        a_machine_that_cannot_make_a_run_ends_the_sweep_and_the_same_command_goes_on,
     );
     let with_mounts = tests!([KERNEL, Need::Mounts]; a_full_disk_costs_only_what_does_not_fit);
     let with_filters = tests!([
@@ -448,5 +450,31 @@ fn a_full_disk_costs_only_what_does_not_fit() {
     let summary = fs::read_to_string(folder.path("summary.json")).unwrap();
     assert!(summary.contains("\"loud\""), "{summary}");
     assert!(folder.path("report.html").exists());
+    folder.assert_clean();
+}
+
+fn a_program_whose_packets_find_no_way_has_a_goodput_of_zero() {
+    let send = program("sender", "n0", "echo hello > /dev/udp/10.0.0.2/7", "").replace("\"sh\"", "\"bash\"");
+    let folder = Folder::new(&[PAIR, &send].concat());
+    let ended = folder.sweep("runs = 2\n[grid]\n\"nodes.spacing_m\" = [200, 9000]\n", &["-o", "results"]);
+    assert_eq!(ended.status.code(), Some(0), "{}", stderr(&ended));
+    let metrics = fs::read_to_string(folder.path("results/metrics.csv")).unwrap();
+    let goodputs: Vec<_> = metrics.lines().filter(|line| line.contains(",program,,,goodput_bps,")).collect();
+    assert_eq!(goodputs.len(), 4, "{metrics}");
+    assert!(goodputs[2..].iter().all(|line| line.ends_with(",0")), "{goodputs:?}");
+    assert!(!metrics.contains("jain"), "{metrics}");
+    folder.assert_clean();
+}
+
+fn a_machine_that_cannot_make_a_run_ends_the_sweep_and_the_same_command_goes_on() {
+    let folder =
+        Folder::new(&[PAIR, &program("spinner", "n0", "test -e stop || while :; do :; done", "")].concat());
+    let ended = folder.sweep("runs = 1\n", &["-o", "results", "--patience", "1"]);
+    assert_eq!(ended.status.code(), Some(1), "{}", stderr(&ended));
+    assert!(stderr(&ended).contains("virtual time stands still"), "{}", stderr(&ended));
+    assert_eq!(fs::read(folder.path("results/records.jsonl")).unwrap(), b"");
+    fs::write(folder.path("stop"), "").unwrap();
+    let ended = folder.sweep("runs = 1\n", &["-o", "results", "--patience", "1"]);
+    assert_eq!(ended.status.code(), Some(0), "{}", stderr(&ended));
     folder.assert_clean();
 }

@@ -1,10 +1,15 @@
 //! Engines that make the runs of plans: the simulator, and Linux kernels over it.
 
 mod kernels;
+mod metrics;
+mod process;
+mod protocol;
 #[cfg(all(test, unix))]
 mod tests;
 
-pub use kernels::{KernelOptions, Kernels, Reply, Request, SUBCOMMAND};
+pub use kernels::Kernels;
+pub use metrics::{ENDPOINT_METRICS, FAIRNESS_METRICS, check_metric};
+pub use protocol::{KernelOptions, Reply, Request, SUBCOMMAND};
 
 use crate::plan::Keep;
 use crate::record::CompletedRun;

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::objective::MetricSelection;
 use crate::plan::{Keep, Plan, Runs};
 use crate::record::Record;
-use crate::run::{Interrupted, Observer, RunError, Work};
+use crate::run::{Observer, RunError, Work};
 use crate::stats::NextStep;
 use hopline_scenario::Scenario;
 use std::collections::BTreeMap;
@@ -44,8 +44,19 @@ pub trait Sink {
 pub enum ExecuteError<E> {
     /// The watcher interrupted it.
     Interrupted,
+    /// This machine could not make a run, for this reason.
+    Machine(String),
     /// A record could not be stored.
     Sink(E),
+}
+
+/// Reason that there is no record of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoRecord {
+    /// The watcher interrupted it.
+    Interrupted,
+    /// This machine could not make the run, for this reason.
+    Machine(String),
 }
 
 /// A run of a point: numbers of the point and the run.
@@ -136,7 +147,7 @@ fn run_on_threads<S: Sink>(
 ) -> Result<(), ExecuteError<S::Error>> {
     let next = AtomicUsize::new(0);
     // Few records wait for the sink: memory does not grow with the number of runs.
-    let (sender, receiver) = mpsc::sync_channel::<Result<Record, Interrupted>>(2 * jobs);
+    let (sender, receiver) = mpsc::sync_channel::<Result<Record, NoRecord>>(2 * jobs);
     std::thread::scope(|scope| {
         for _ in 0..jobs.min(runs.len()) {
             let (sender, next) = (sender.clone(), &next);
@@ -162,7 +173,10 @@ fn run_on_threads<S: Sink>(
         }
         drop(sender);
         for record in receiver {
-            let record = record.map_err(|Interrupted| ExecuteError::Interrupted)?;
+            let record = record.map_err(|reason| match reason {
+                NoRecord::Interrupted => ExecuteError::Interrupted,
+                NoRecord::Machine(why) => ExecuteError::Machine(why),
+            })?;
             if let Ok(done) = &record.result {
                 watch.ended(record.point, done.sim_s, done.cpu_s);
             }
@@ -194,18 +208,19 @@ pub fn work_of(plan: &Plan, runs: u64, missing: &[PointRun], jobs: usize) -> Wor
 ///
 /// # Errors
 ///
-/// [`Interrupted`].
+/// [`NoRecord`].
 pub fn run_one(
     engine: &Engine,
     scenario: &Scenario,
     (point, run): PointRun,
     keep: Keep,
     watch: &dyn Observer,
-) -> Result<Record, Interrupted> {
+) -> Result<Record, NoRecord> {
     let made = catch_unwind(AssertUnwindSafe(|| engine.run(scenario, run, keep, watch)));
     let result = match made {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(RunError::Interrupted)) => return Err(Interrupted),
+        Ok(Err(RunError::Interrupted)) => return Err(NoRecord::Interrupted),
+        Ok(Err(RunError::Machine(why))) => return Err(NoRecord::Machine(why)),
         Ok(Err(error)) => Err(error.to_string()),
         Err(panic) => Err(format!("the simulator failed: {}", message(&*panic))),
     };

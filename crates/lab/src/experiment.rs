@@ -32,7 +32,7 @@ pub enum ExperimentError {
     Problems(Problems),
     /// Results could not be stored or read.
     Store(StoreError),
-    /// A stored run fails when it is repeated: its name and the reason.
+    /// A stored run fails when it is repeated: its name and the reason. Or this machine could not make a run.
     Failed(String),
 }
 
@@ -52,6 +52,7 @@ impl From<ExecuteError<StoreError>> for ExperimentError {
     fn from(error: ExecuteError<StoreError>) -> Self {
         match error {
             ExecuteError::Interrupted => Self::Interrupted,
+            ExecuteError::Machine(why) => Self::Failed(why),
             ExecuteError::Sink(error) => Self::Store(error),
         }
     }
@@ -68,6 +69,7 @@ pub fn in_memory(plan: &Plan, how: RunOptions<'_>) -> Result<(Comparison, Vec<Re
     let runs = match execute(plan, how.jobs, &mut memory, how.watch) {
         Ok(runs) => runs,
         Err(ExecuteError::Interrupted) => return Err(ExperimentError::Interrupted),
+        Err(ExecuteError::Machine(why)) => return Err(ExperimentError::Failed(why)),
         Err(ExecuteError::Sink(never)) => match never {},
     };
     let records = memory.into_records();

@@ -5,7 +5,7 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use crate::flow_ends::FlowEnds;
+use crate::flow_ends::{FlowEnds, PROGRAM_KIND};
 use crate::metrics::{self, Key, Level, MetricInfo};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -144,12 +144,13 @@ impl<'de> Deserialize<'de> for MetricSelection {
 }
 
 impl Objective {
-    /// Returns the default objective: completion time of transfers; without transfers the response time, and
+    /// Returns the default objective: that of programs, then of transfers; without transfers the response time, and
     /// otherwise what arrives. Flows of different kinds are not added up.
     #[must_use]
     pub fn default_for(flows: &[FlowEnds]) -> Self {
         let kinds: BTreeSet<&str> = flows.iter().map(|flow| flow.kind.as_str()).collect();
-        let decisive = ["bulk", "http", "request-response"].into_iter().find(|kind| kinds.contains(kind));
+        let decisive =
+            [PROGRAM_KIND, "bulk", "http", "request-response"].into_iter().find(|kind| kinds.contains(kind));
         let kind = decisive.or_else(|| kinds.first().copied()).unwrap_or_default();
         let name = if EXCHANGES.contains(&kind) { "response_p95" } else { "goodput" };
         let (level, of) = if kinds.len() > 1 { (Level::Group, kind) } else { (Level::Run, "") };

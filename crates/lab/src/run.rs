@@ -74,8 +74,10 @@ impl std::error::Error for Interrupted {}
 pub enum RunError {
     /// The watcher interrupted it.
     Interrupted,
-    /// A user-defined algorithm failed: its name, the time, and its message.
+    /// The run failed, which is its result: a user-defined algorithm (its name, the time, and its message), or a program.
     Failed(String),
+    /// This machine could not make the run, for this reason.
+    Machine(String),
     /// User-defined algorithms are not deterministic: a repetition of the run had another result.
     NotRepeatable {
         /// Names of the algorithms.
@@ -95,7 +97,7 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interrupted => Interrupted.fmt(f),
-            Self::Failed(story) => f.write_str(story),
+            Self::Failed(story) | Self::Machine(story) => f.write_str(story),
             Self::NotRepeatable { machines, fingerprints: [first, second] } => write!(
                 f,
                 "the run came out differently when it was made once more (fingerprints {first:016x} and {second:016x}), so that \

@@ -23,7 +23,8 @@ mod transfer_printer;
 pub(crate) use args::{Command, SweepOverKernels};
 pub(crate) use emulate::be_first_process;
 
-use crate::problems::Failure;
+use crate::problems::{Failure, print_error_line};
+use emulate::NO_ROUTES;
 use hopline_config::json_schema::FileKind;
 use hopline_daemon::config::keys::PROXIES;
 use hopline_lab::Plan;
@@ -50,7 +51,11 @@ pub(crate) fn with_kernels(plan: Plan, over: &SweepOverKernels) -> Result<Plan, 
         return Ok(plan);
     }
     let command = env::current_exe().map_err(|e| Failure::Other(format!("finding this program: {e}")))?;
-    Ok(plan.with_kernels(&command, over.kernels.options(over.no_routes))?)
+    let plan = plan.with_kernels(&command, over.kernels.options(over.no_routes))?;
+    if let Some(point) = plan.without_routes() {
+        print_error_line(&format!("warning: {point}: {NO_ROUTES}"));
+    }
+    Ok(plan)
 }
 
 /// Executes a command.

@@ -7,7 +7,7 @@ use super::figure::Figure;
 use super::keys;
 use super::rule::Rule;
 use crate::evaluation::Law;
-use crate::plan::{Effort, Overrides, Plan, Reading};
+use crate::plan::{Effort, Overrides, Plan, Purpose};
 use hopline_config::document::{self, Setting};
 use hopline_config::schema::{Section, check_document};
 use hopline_config::source::{Problem, Problems, Source, nearest};
@@ -122,7 +122,7 @@ impl Register {
         effort: Effort,
     ) -> Result<Plan, Problems> {
         let plan =
-            Plan::load_over(&figure.plan, over, effort, Reading::Simulation(CustomAlgorithms::default()))?;
+            Plan::load_over(&figure.plan, over, effort, Purpose::Simulation(CustomAlgorithms::default()))?;
         let measures = self.claims.iter().filter_map(|claim| match &claim.test {
             Test::Missing(_) => None,
             Test::Measure(measure) => Some(measure),

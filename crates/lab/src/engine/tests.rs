@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::Plan;
-use crate::experiment::{RunOptions, in_memory};
+use crate::execute::NoRecord;
+use crate::experiment::{ExperimentError, RunOptions, in_memory};
 use crate::plan::Runs;
-use crate::run::{Interrupted, NoObserver};
+use crate::run::NoObserver;
 use crate::testing::{InterruptAfter, scenario, source};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -35,20 +36,34 @@ fn command(script: &str) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn failures(script: &str) -> Vec<String> {
+fn run_with(script: &str) -> Result<Vec<String>, ExperimentError> {
     let (_folder, command) = command(script);
     let plan = plan().with_kernels(&command, KernelOptions::default()).expect("a kernel");
-    let how = RunOptions { jobs: None, command: &[], watch: &NoObserver };
-    let (comparison, _) = in_memory(&plan, how).expect("nothing interrupts");
-    comparison.points[0].failed.iter().map(|(_, why)| why.clone()).collect()
+    let (comparison, _) = in_memory(&plan, RunOptions { jobs: None, command: &[], watch: &NoObserver })?;
+    Ok(comparison.points[0].failed.iter().map(|(_, why)| why.clone()).collect())
 }
 
 #[test]
-fn a_run_that_fails_says_why() {
-    assert_eq!(failures("echo '{\"Failed\":\"program a failed\"}'"), ["program a failed"; 2]);
-    assert_eq!(failures("echo 'no space left' >&2; exit 1"), ["no space left"; 2]);
-    assert!(failures("echo hello")[0].starts_with("the command gave no reply of a sweep: expected value"));
-    assert_eq!(failures("exit 3"), ["the emulation ended with exit status: 3"; 2]);
+fn a_run_whose_program_fails_is_a_failed_run() {
+    assert_eq!(
+        run_with("echo '{\"Failed\":\"program a failed\"}'").expect("a result"),
+        ["program a failed"; 2]
+    );
+}
+
+#[test]
+fn a_machine_that_cannot_make_a_run_ends_the_sweep_without_a_record() {
+    let ended = |script: &str| match run_with(script) {
+        Err(ExperimentError::Failed(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(ended("echo '× no space left' >&2; exit 1"), "no space left");
+    assert_eq!(ended("exit 3"), "the emulation ended with exit status: 3");
+    assert_eq!(ended("kill -9 $$"), "the emulation ended with signal: 9 (SIGKILL)");
+    assert!(ended("echo hello").starts_with("the command gave no reply of a sweep: expected value"));
+    // More than a pipe holds.
+    let loud = "head -c 300000 /dev/zero | tr '\\0' e >&2; exit 1";
+    assert!(ended(loud).starts_with("eee"));
 }
 
 #[test]
@@ -57,6 +72,7 @@ fn a_command_that_is_missing_or_refuses_the_plan_is_reported() {
         plan().with_kernels(path, KernelOptions::default()).expect_err("no kernel").message
     };
     assert!(refused("/none/hopline".as_ref()).starts_with("/none/hopline cannot be started: No such file"));
+    assert_eq!(refused("".as_ref()), "there is no command `hopline` in PATH");
     let (folder, path) = command("");
     fs::write(&path, "#!/bin/sh\necho '× there is no kernel' >&2; exit 2\n").expect("written");
     assert_eq!(refused(&path), "there is no kernel");
@@ -70,7 +86,7 @@ fn the_progress_of_a_run_is_reported_until_it_is_interrupted() {
     let plan = plan().with_kernels(&command, KernelOptions::default()).expect("a kernel");
     let watch = InterruptAfter::after_s(1);
     let made = crate::execute::run_one(&plan.engine, &plan.points[0].scenario, (0, 1), plan.keep, &watch);
-    assert_eq!(made, Err(Interrupted));
+    assert_eq!(made, Err(NoRecord::Interrupted));
     assert_eq!(watch.nanos.into_inner(), 1_000_000_000);
 }
 
@@ -96,4 +112,62 @@ fn questions_may_be_about_programs_alone_where_there_are_any() {
     assert_eq!(question(plan()).expect("programs").objective.asked.words(), "goodput of program");
     let simulated = SCENARIO.replace("program =", "flow = [{ src = \"n0\", dst = \"n1\" }] #");
     question(Plan::new(&scenario(&simulated), &[]).expect("a plan")).expect_err("no programs");
+}
+
+#[test]
+fn questions_about_programs_come_first_and_are_a_column() {
+    let mixed = SCENARIO.replace(
+        "program =",
+        "flow = [{ src = \"n0\", dst = \"n1\", kind = \"cbr\", rate_kbps = 10 }]\nprogram =",
+    );
+    let mixed =
+        Scenario::parse_network(source("pair.toml", &mixed), PathBuf::new(), &[]).expect("a scenario");
+    let plan = Plan::new(&mixed, &[]).expect("a plan");
+    assert_eq!(plan.objective.asked.words(), "goodput of program");
+}
+
+#[test]
+fn what_kernels_cannot_give_is_refused() {
+    let (_folder, command) = command("");
+    let refused =
+        |plan: Plan| plan.with_kernels(&command, KernelOptions::default()).expect_err("refused").message;
+    let asking = |metric: &str| {
+        let origin =
+            hopline_config::source::Origin { source: source("--metric", metric), span: 0..metric.len() };
+        let asked = hopline_scenario::Objective { metric: Some((metric.to_owned(), origin)), bound: None };
+        plan().with_objective(asked).expect("a metric")
+    };
+    assert!(refused(asking("jain")).starts_with("runs over kernels have no `jain`"));
+    assert!(refused(asking("timeouts")).starts_with("runs over kernels have no `timeouts`"));
+    let pairs = Keep { pairs: crate::plan::KeepPairs::Keep, ..plan().keep };
+    assert_eq!(refused(Plan { keep: pairs, ..plan() }), "runs over kernels keep no pairs of flows");
+}
+
+#[test]
+fn a_request_of_another_version_is_refused() {
+    let scenarios = crate::remote::Scenarios::of(&[&network()], plan().keep);
+    let request = Request { scenarios, options: KernelOptions::default(), run: None };
+    let text = serde_json::to_string(&request).expect("JSON");
+    assert!(Request::from_bytes(text.as_bytes()).is_ok());
+    let ours = concat!("\"version\":\"", env!("CARGO_PKG_VERSION"), "\"");
+    let other = text.replace(ours, "\"version\":\"0.0.1\"");
+    let error = Request::from_bytes(other.as_bytes()).expect_err("another version").to_string();
+    assert!(error.contains("begun by hopline 0.0.1"), "{error}");
+}
+
+#[test]
+fn points_without_routes_are_named() {
+    let (_folder, command) = command("");
+    let routed = SCENARIO.replace("program =", "routing.protocol = \"aodv\"\nprogram =");
+    let routed =
+        Scenario::parse_network(source("pair.toml", &routed), PathBuf::new(), &[]).expect("a scenario");
+    let with = |scenario: &Scenario, no_routes: bool| {
+        let options = KernelOptions { no_routes, ..KernelOptions::default() };
+        let plan =
+            Plan::new(scenario, &[]).expect("a plan").with_kernels(&command, options).expect("a kernel");
+        plan.without_routes().map(str::to_owned)
+    };
+    assert_eq!(with(&routed, false).as_deref(), Some("pair"));
+    assert_eq!(with(&routed, true), None);
+    assert_eq!(with(&network(), false), None);
 }

@@ -29,7 +29,7 @@ pub enum Effort {
 
 /// Purpose of the scenario of a plan.
 #[derive(Clone, Debug)]
-pub(crate) enum Reading {
+pub(crate) enum Purpose {
     /// Simulation; the scenario may name these user-defined algorithms.
     Simulation(CustomAlgorithms),
     /// Emulation.
@@ -62,7 +62,7 @@ impl Plan {
         machines: CustomAlgorithms,
     ) -> Result<Self, Problems> {
         let over = Overrides { user: over, ..Overrides::default() };
-        Self::load_over(path, over, effort, Reading::Simulation(machines))
+        Self::load_over(path, over, effort, Purpose::Simulation(machines))
     }
 
     /// As [`load`](Self::load), for runs over Linux kernels: the scenario may have programs, and needs no flows.
@@ -72,7 +72,7 @@ impl Plan {
     /// As [`load`](Self::load).
     pub fn load_network(path: &Path, over: &[Setting], effort: Effort) -> Result<Self, Problems> {
         let over = Overrides { user: over, ..Overrides::default() };
-        Self::load_over(path, over, effort, Reading::Emulation)
+        Self::load_over(path, over, effort, Purpose::Emulation)
     }
 
     /// Reads a plan file. The settings `over` take precedence over those that the plan applies at every point.
@@ -80,11 +80,11 @@ impl Plan {
         path: &Path,
         over: Overrides<'_>,
         effort: Effort,
-        reading: Reading,
+        purpose: Purpose,
     ) -> Result<Self, Problems> {
         let source = Source::read(path)?;
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-        Self::parse_over(&source, path.parent().unwrap_or(Path::new("")), &stem, over, effort, reading)
+        Self::parse_over(&source, path.parent().unwrap_or(Path::new("")), &stem, over, effort, purpose)
     }
 
     /// Reads a plan from `source`. The path of the scenario is relative to `folder`. `name` is the default name of the plan.
@@ -122,7 +122,7 @@ impl Plan {
             name,
             Overrides { user: over, ..Overrides::default() },
             effort,
-            Reading::Simulation(machines),
+            Purpose::Simulation(machines),
         )
     }
 
@@ -139,7 +139,7 @@ impl Plan {
         effort: Effort,
     ) -> Result<Self, Problems> {
         let over = Overrides { user: over, ..Overrides::default() };
-        Self::parse_over(source, folder, name, over, effort, Reading::Emulation)
+        Self::parse_over(source, folder, name, over, effort, Purpose::Emulation)
     }
 
     fn parse_over(
@@ -148,18 +148,18 @@ impl Plan {
         name: &str,
         over: Overrides<'_>,
         effort: Effort,
-        reading: Reading,
+        purpose: Purpose,
     ) -> Result<Self, Problems> {
         let document = document::parse(source)?;
         check_document(&document, "the plan", PLAN)?;
         let plan = Section::new(&document, PLAN);
         reject_overridden(over.user, &setters(plan)?, ADVICE_IN_PLAN)?;
         let mut variants = variants(plan)?;
-        let plain = || base(plan, folder, &[], &reading);
+        let plain = || base(plan, folder, &[], &purpose);
         let everywhere = overrides::put_into_variants(over.reading, &mut variants, plain)?;
-        let without = || base(plan, folder, &everywhere, &reading);
+        let without = || base(plan, folder, &everywhere, &purpose);
         overrides::reject_switches(over.user, &variants, without)?;
-        let scenario = base(plan, folder, &[everywhere.as_slice(), over.user].concat(), &reading)?;
+        let scenario = base(plan, folder, &[everywhere.as_slice(), over.user].concat(), &purpose)?;
         let rest = product(&[Difference::default()], &combinations(plan)?)?;
         let points = product(&variants, std::slice::from_ref(&rest))?;
         // The variants of one combination are adjacent points, because they are compared with each other.
@@ -187,7 +187,7 @@ impl Plan {
 }
 
 /// Returns the scenario with the settings that apply at every point: those of `[set]`, `seed`, and `over`.
-fn base(plan: Section<'_>, folder: &Path, over: &[Setting], reading: &Reading) -> Result<Scenario, Problems> {
+fn base(plan: Section<'_>, folder: &Path, over: &[Setting], purpose: &Purpose) -> Result<Scenario, Problems> {
     let path = folder.join(plan.get(keys::plan::SCENARIO));
     let mut set: Vec<Setting> = plan.node("set").map(settings).unwrap_or_default();
     set.extend(plan.node("seed").map(|node| Setting {
@@ -201,9 +201,9 @@ fn base(plan: Section<'_>, folder: &Path, over: &[Setting], reading: &Reading) -
         let help = "the scenario is named relative to the folder of the plan";
         return Err(missing.at(plan.origin_of("scenario")).help(help).into());
     }
-    match reading {
-        Reading::Simulation(machines) => Scenario::load_with(&path, &set, machines.clone()),
-        Reading::Emulation => Scenario::load_network(&path, &set),
+    match purpose {
+        Purpose::Simulation(machines) => Scenario::load_with(&path, &set, machines.clone()),
+        Purpose::Emulation => Scenario::load_network(&path, &set),
     }
 }
 

@@ -12,12 +12,12 @@ mod overrides;
 mod tests;
 
 pub use file::Effort;
-pub(crate) use file::Reading;
+pub(crate) use file::Purpose;
 pub use keep::{Keep, KeepNodes, KeepPairs, KeepSeries};
 pub use overrides::reject_varied;
 pub(crate) use overrides::{KeySetter, Overrides, reject_overridden};
 
-use crate::engine::{Engine, KernelOptions, Kernels};
+use crate::engine::{self, Engine, KernelOptions, Kernels};
 use crate::objective::{MetricSelection, Objective};
 use crate::record::FlowEnds;
 use crate::stats::{CONFIDENCE, Confidence, Precision};
@@ -158,9 +158,29 @@ impl Plan {
     ///
     /// If there is no kernel, or a point cannot be emulated.
     pub fn with_kernels(self, command: &Path, options: KernelOptions) -> Result<Self, Problem> {
+        if self.keep.pairs == KeepPairs::Keep {
+            return Err(Problem::new("runs over kernels keep no pairs of flows")
+                .help("leave out `pairs` of the plan"));
+        }
+        let targets = match &self.runs {
+            Runs::Fixed(_) => None,
+            Runs::Until { target, .. } => Some(target),
+        };
+        let asked = std::iter::once(&self.objective.asked)
+            .chain(self.objective.bound.as_ref().map(|bound| &bound.asked));
+        asked.chain(targets).try_for_each(|metric| engine::check_metric(metric, !self.flows.is_empty()))?;
         let scenarios: Vec<&Scenario> = self.points.iter().map(|point| &point.scenario).collect();
         let kernels = Kernels::find(command, options, &scenarios, self.keep)?;
         Ok(Self { engine: Engine::Kernels(kernels), ..self })
+    }
+
+    /// Returns the label of the first point that has kernels and a simulated routing protocol, which emulated nodes do not run:
+    /// its kernels get no routes.
+    #[must_use]
+    pub fn without_routes(&self) -> Option<&str> {
+        let Engine::Kernels(kernels) = &self.engine else { return None };
+        let lacks = |point: &&Point| point.scenario.spec(1).is_ok_and(|spec| spec.routing.has_agents());
+        self.points.iter().filter(|_| !kernels.has_no_routes()).find(lacks).map(|point| point.label.as_str())
     }
 
     /// Returns the total virtual time in seconds of `runs` runs of every point.
@@ -258,7 +278,7 @@ fn flows(points: &[Point]) -> Result<Vec<FlowEnds>, Problems> {
 fn subjects(points: &[Point], flows: &[FlowEnds]) -> Result<Vec<FlowEnds>, Problems> {
     let mut programs = false;
     for point in points {
-        programs |= !point.scenario.programs(1)?.is_empty();
+        programs = programs || point.scenario.is_network() && !point.scenario.programs(1)?.is_empty();
     }
     Ok(flows.iter().cloned().chain(programs.then(FlowEnds::of_programs)).collect())
 }

@@ -60,17 +60,9 @@ impl Bundle {
     ///
     /// If it was made by another version, or is damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, RemoteError> {
-        #[derive(Deserialize)]
-        struct BundleVersion {
-            version: String,
-        }
         let damaged = |e: serde_json::Error| RemoteError::Damaged(e.to_string());
         // The format of another version may differ.
-        let BundleVersion { version } = serde_json::from_slice(bytes).map_err(damaged)?;
-        let ours = env!("CARGO_PKG_VERSION");
-        if version != ours {
-            return Err(RemoteError::OtherVersion { theirs: version, ours });
-        }
+        Scenarios::check_version(&serde_json::from_slice(bytes).map_err(damaged)?)?;
         serde_json::from_slice(bytes).map_err(damaged)
     }
 }

@@ -21,7 +21,7 @@ pub enum RemoteError {
         /// Reason, as far as known.
         why: String,
     },
-    /// The worker cannot run kernels, for this reason.
+    /// The machine cannot run kernels, for this reason.
     NoKernel(String),
     /// The run was interrupted.
     Interrupted,
@@ -32,13 +32,13 @@ impl fmt::Display for RemoteError {
         match self {
             Self::OtherVersion { theirs, ours } => write!(
                 f,
-                "the sweep was begun by hopline {theirs}, this worker has hopline {ours}: install the same on both"
+                "the sweep was begun by hopline {theirs}, and hopline {ours} is to make its runs: install the same"
             ),
-            Self::Damaged(why) => write!(f, "what came from the other machine cannot be read: {why}"),
+            Self::Damaged(why) => write!(f, "what came from the other process cannot be read: {why}"),
             Self::Differs { point, why } => {
-                write!(f, "point {point} of the plan is another on this worker: {why}")
+                write!(f, "point {point} of the plan is another here: {why}")
             }
-            Self::NoKernel(why) => write!(f, "a worker cannot run the kernels of the sweep: {why}"),
+            Self::NoKernel(why) => write!(f, "a worker cannot make the runs of the sweep: {why}"),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }

@@ -81,6 +81,20 @@ impl Scenarios {
         self.points.len()
     }
 
+    /// Checks that the portable form `json` is of this version of hopline.
+    ///
+    /// # Errors
+    ///
+    /// If it is of another version, or damaged.
+    pub fn check_version(json: &Json) -> Result<(), RemoteError> {
+        let ours = env!("CARGO_PKG_VERSION");
+        match json["version"].as_str() {
+            Some(version) if version == ours => Ok(()),
+            Some(version) => Err(RemoteError::OtherVersion { theirs: version.to_owned(), ours }),
+            None => Err(RemoteError::Damaged("it has no version".into())),
+        }
+    }
+
     /// Sets the user-defined algorithms that scenarios may name; they must be the same as on the machine of
     /// origin.
     #[must_use]

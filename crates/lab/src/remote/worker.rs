@@ -3,8 +3,8 @@
 use super::records;
 use super::{Batch, Bundle, RemoteError};
 use crate::engine::Engine;
-use crate::execute::run_one;
-use crate::run::{Interrupted, Observer};
+use crate::execute::{NoRecord, run_one};
+use crate::run::Observer;
 use hopline_scenario::Scenario;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -31,7 +31,10 @@ impl Bundle {
                 kernels.check_here(scenario, keep).map_err(RemoteError::NoKernel)?;
             }
             let record = run_one(&engine, scenario, (point, run), keep, watch);
-            made.push(record.map_err(|Interrupted| RemoteError::Interrupted)?);
+            made.push(record.map_err(|reason| match reason {
+                NoRecord::Interrupted => RemoteError::Interrupted,
+                NoRecord::Machine(why) => RemoteError::NoKernel(why),
+            })?);
         }
         records::write(&made)
     }

@@ -55,11 +55,11 @@ fn metrics_of_kind(kind: &str) -> &'static [&'static str] {
 }
 
 /// Returns the kinds of flows, each once.
-fn kinds(comparison: &Comparison) -> Vec<&str> {
-    let mut kinds: Vec<&str> = Vec::new();
-    for flow in &comparison.description.flows {
-        if !kinds.contains(&flow.kind.as_str()) {
-            kinds.push(&flow.kind);
+fn kinds(comparison: &Comparison) -> Vec<String> {
+    let mut kinds: Vec<String> = Vec::new();
+    for flow in comparison.description.subjects() {
+        if !kinds.contains(&flow.kind) {
+            kinds.push(flow.kind);
         }
     }
     kinds

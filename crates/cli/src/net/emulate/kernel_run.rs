@@ -1,24 +1,25 @@
 //! `hopline kernel-run`: a run of a sweep over Linux kernels, in a process of its own.
 
 use super::results::{Cost, Emulated};
-use super::virtual_time::{self, Asked, cpu_time, failed, failures, network_report, result};
+use super::virtual_time::{self, Input, failed, failures};
 use super::{check, programs};
 use crate::console;
-use crate::net::children::Children;
 use crate::net::clock;
 use crate::problems::Failure;
-use hopline_core::{Instant, NodeId};
+use hopline_core::{Duration as VirtualDuration, Instant, NodeId};
 use hopline_emulate::{Observation, Observers as Tracer};
 use hopline_lab::engine::{KernelOptions, Reply, Request};
 use hopline_lab::plan::Keep;
 use hopline_lab::record::CompletedRun;
+use hopline_lab::remote::RemoteError;
 use hopline_lab::{Scenario, Spec};
 use hopline_scenario::Program;
+use hopline_virtual_time::Error;
 use hopline_virtual_time::kernel::KernelImage;
-use hopline_virtual_time::{Error, emulation};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::fs;
+use std::io::{self, Read, Write};
 use std::time::Duration;
 
 /// Real time between two replies on how far the run is.
@@ -26,40 +27,42 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Answers the request on standard input.
 pub(crate) fn execute() -> Result<(), Failure> {
-    let request: Request = serde_json::from_reader(io::stdin().lock())
-        .map_err(|e| Failure::Other(format!("standard input is no request of a sweep: {e}")))?;
-    let remote = |e: hopline_lab::remote::RemoteError| Failure::Other(e.to_string());
-    match request.run {
+    console::catch_interrupts()?;
+    let mut bytes = Vec::new();
+    let failed = |e: io::Error| Failure::Other(format!("reading a request of a sweep: {e}"));
+    io::stdin().read_to_end(&mut bytes).map_err(failed)?;
+    let Request { scenarios, options, run } = Request::from_bytes(&bytes).map_err(remote)?;
+    let kernel = virtual_time::find_kernel(options.kernel.as_deref())?;
+    let answer = match run {
         None => {
-            let mut version = String::new();
-            for point in 0..request.scenarios.points() {
-                let scenario = request.scenarios.scenario(point).map_err(remote)?;
-                version = Prepared::of(&scenario, 1, &request.options)?.kernel.version().to_owned();
+            for point in 0..scenarios.points() {
+                Network::of(&scenarios.scenario(point).map_err(remote)?, 1)?;
             }
-            reply(&Reply::Checked(version)).map_err(Failure::Stdout)
+            Reply::Checked(kernel.version().to_owned())
         }
         Some(run) => {
-            let scenario = request.scenarios.scenario(0).map_err(remote)?;
-            console::catch_interrupts()?;
-            let prepared = Prepared::of(&scenario, run, &request.options)?;
-            let done = prepared.emulate(run, request.scenarios.keep(), &request.options)?;
-            let done = done.map_or_else(Reply::Failed, |done| Reply::Done(Box::new(done)));
-            reply(&done).map_err(Failure::Stdout)
+            let network = Network::of(&scenarios.scenario(0).map_err(remote)?, run)?;
+            let done = network.emulate(run, kernel, scenarios.keep(), &options)?;
+            done.map_or_else(Reply::Failed, |done| Reply::Done(Box::new(done)))
         }
-    }
+    };
+    reply(&answer).map_err(Failure::Stdout)
 }
 
-/// A run that can be emulated.
-struct Prepared {
+fn remote(error: RemoteError) -> Failure {
+    Failure::Other(error.to_string())
+}
+
+/// A network that can be emulated.
+struct Network {
     spec: Spec,
     programs: Vec<Program>,
     /// Nodes with kernels.
     at: BTreeSet<NodeId>,
-    kernel: KernelImage,
 }
 
-impl Prepared {
-    fn of(scenario: &Scenario, run: u64, options: &KernelOptions) -> Result<Self, Failure> {
+impl Network {
+    fn of(scenario: &Scenario, run: u64) -> Result<Self, Failure> {
         let spec = scenario.spec(run)?;
         let programs = scenario.programs(run)?;
         let at = check::network(&spec, &[], true, &programs)?;
@@ -68,39 +71,35 @@ impl Prepared {
         }
         programs::check(&programs)?;
         virtual_time::check_programs(&programs)?;
-        let kernel = virtual_time::find_kernel(options.kernel.as_deref())?;
-        Ok(Self { spec, programs, at, kernel })
+        Ok(Self { spec, programs, at })
     }
 
-    /// Returns the run, or the reason that it counts as failed.
+    /// Returns the run, or the reason that it counts as failed. Any other failure is one of this machine.
     fn emulate(
         self,
         run: u64,
+        kernel: KernelImage,
         keep: Keep,
         options: &KernelOptions,
     ) -> Result<Result<CompletedRun, String>, Failure> {
-        let Self { spec, programs, at, kernel } = self;
-        let asked = Asked { run, at, programs: &programs, command: None };
-        let (_folder, settings) = virtual_time::settings(&spec, asked, kernel, options)?;
-        // Kernels are killed when they are dropped, and their processes with them.
-        let _children = Children::adopt();
+        let Self { spec, programs, at } = self;
+        let input = Input { run, at, programs: &programs, command: None };
+        let (_folder, settings) = virtual_time::settings(&spec, input, kernel, options)?;
         let tracer = Tracer::new(&spec, Observation::default()).map_err(failed("observing the network"))?;
-        let began = clock::now();
-        let progress = RefCell::new(Progress { next: began + INTERVAL });
-        let proceed = |now| !console::interrupted() && progress.borrow_mut().tell(now).is_ok();
-        let (report, tracer) = match emulation::run(&spec, &settings, tracer, &proceed) {
-            Ok(ran) => ran,
+        let progress = RefCell::new(Progress { next: clock::now() + INTERVAL });
+        let proceed = |now| !console::interrupted() && progress.borrow_mut().report(now).is_ok();
+        let ended = match virtual_time::emulate(&spec, &settings, tracer, programs, &proceed) {
+            Ok(ended) => ended,
             Err(Error::Interrupted) => return Err(Failure::Interrupted("interrupted")),
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error @ Error::Network(_)) => return Ok(Err(error.to_string())),
+            Err(error) => return Err(Failure::Other(error.to_string())),
         };
-        let cost = Cost { cpu: cpu_time().into(), wall: began.elapsed().into() };
-        let observed = tracer.finish(report.reached);
-        let programs: Vec<_> = programs.into_iter().map(|program| result(program, &report)).collect();
-        if let Some(failure) = failures(&programs, &report, true).next() {
+        if let Some(failure) = failures(&ended.programs, &ended.report, true).next() {
             return Ok(Err(failure));
         }
-        let (network, _no_capture) = network_report(&report, observed);
-        Ok(Ok(Emulated::of(&spec, run, &network, cost).into_record(run, keep, spec.flows.len())))
+        let cost = Cost { cpu: ended.cost.cpu + children_cpu_time(), ..ended.cost };
+        let emulated = Emulated::of(&spec, run, &ended.network, cost);
+        Ok(Ok(emulated.into_record(run, keep, spec.flows.len())))
     }
 }
 
@@ -110,7 +109,7 @@ struct Progress {
 }
 
 impl Progress {
-    fn tell(&mut self, now: Instant) -> io::Result<()> {
+    fn report(&mut self, now: Instant) -> io::Result<()> {
         let real = clock::now();
         if real < self.next {
             return Ok(());
@@ -118,6 +117,15 @@ impl Progress {
         self.next = real + INTERVAL;
         reply(&Reply::Reached(now.as_nanos()))
     }
+}
+
+/// Returns the CPU time of all processes that have ended: of the kernels.
+fn children_cpu_time() -> VirtualDuration {
+    // Fields of proc(5), behind the name in parentheses: 14 and 15 from there are those of children, in ticks of 10 ms.
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks: u64 = fields.skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    VirtualDuration::from_millis(10 * ticks)
 }
 
 fn reply(reply: &Reply) -> io::Result<()> {

@@ -46,6 +46,10 @@ use std::{env, fs};
 const TUN_HELP: &str = "run it as root, or let its user open /dev/net/tun: `modprobe tun`, `chmod 666 /dev/net/tun`; a container needs \
                         --device /dev/net/tun";
 
+/// Warning of a routing protocol that emulated nodes do not run.
+pub(super) const NO_ROUTES: &str = "kernels have no routes over several hops, since emulated nodes run no simulated routing protocol\n\
+                                    help: run a routing daemon at the nodes, or --set routing.protocol=static; --no-routes silences this";
+
 /// Runs a command or the programs of the scenario at emulated nodes, and returns its exit code.
 pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     let scenario = commands::load_network(&args.given)?;
@@ -81,10 +85,7 @@ fn check_output_files(args: &Args, page: Option<&ReportFile>, programs: &[Progra
 /// Warns that kernels have no routes over several hops although the scenario has a routing protocol.
 fn warn_of_missing_routes(args: &Args, spec: &Spec) {
     if spec.routing.has_agents() && !args.no_routes {
-        print_error_line(
-            "warning: kernels have no routes over several hops, since emulated nodes run no simulated routing protocol\n\
-             help: run a routing daemon at the nodes, or --set routing.protocol=static; --no-routes silences this",
-        );
+        print_error_line(&format!("warning: {NO_ROUTES}"));
     }
 }
 

@@ -6,16 +6,19 @@ use hopline_core::{Duration, Instant, NodeId};
 use hopline_emulate::{FlowProtocol, NetworkReport, RealFlow};
 use hopline_lab::animation::Animation;
 use hopline_lab::description::Description;
+use hopline_lab::engine::{ENDPOINT_METRICS, FAIRNESS_METRICS};
 use hopline_lab::map::Map;
-use hopline_lab::metrics::Level;
+use hopline_lab::metrics::{self, Level};
 use hopline_lab::plan::{Keep, KeepNodes, KeepPairs, KeepSeries};
-use hopline_lab::record::{CompletedRun, PROGRAM_KIND};
+use hopline_lab::record::{CompletedRun, PROGRAM_KIND, Value};
 use hopline_lab::{Comparison, Plan, Run, Scenario, Spec};
 use hopline_sim::outcome::Outcome;
 use hopline_sim::spec::{FlowLabels, FlowSpec, Traffic, Transport};
 use hopline_transport::tcp::Config;
 use std::net::SocketAddr;
 
+/// Metric of programs without packets.
+const GOODPUT: &str = "goodput_bps";
 /// Most flows of programs with series: those with the most data.
 const MAX_SERIES: usize = 100;
 
@@ -46,13 +49,6 @@ const MEASURED: [&str; 24] = [
     "back_delay_mean_s",
     "warm_up_s",
 ];
-
-/// Metrics of several flows that only endpoints know.
-const UNMEASURED: [&str; 5] =
-    ["timeouts", "spurious_timeouts", "spurious_recoveries", "rack_losses", "tail_probes"];
-
-/// Fairness among all flows. The control connections of programs would count as starved flows.
-const FAIRNESS: [&str; 2] = ["jain", "jain_2s"];
 
 /// Real time that an emulation took.
 #[derive(Clone, Copy, Debug)]
@@ -91,9 +87,7 @@ impl Emulated {
                 }
             }
         }
-        if simulated < done.flows.len() {
-            leave_out_unmeasured(&mut done, simulated);
-        }
+        leave_out_unmeasured(&mut done, simulated);
         Self { spec, done }
     }
 }
@@ -105,6 +99,11 @@ impl Emulated {
     pub(super) fn into_record(self, number: u64, keep: Keep, simulated: usize) -> CompletedRun {
         let mut done = self.done;
         let programs = done.flows.split_off(simulated.min(done.flows.len()));
+        if programs.is_empty() {
+            // Without packets of programs there is no flow, and their goodput is zero.
+            let value = |metric| Value { metric, subject: PROGRAM_KIND.to_owned(), value: 0.0 };
+            done.metrics.extend(metrics::find(Level::Group, GOODPUT).map(value));
+        }
         let is_kept = |subject: &str| !programs.iter().any(|flow| flow.id == subject);
         done.metrics.retain(|value| match value.metric.level() {
             Level::Flow => is_kept(&value.subject),
@@ -156,9 +155,9 @@ fn leave_out_unmeasured(done: &mut CompletedRun, simulated: usize) {
         Level::Flow if real.iter().any(|flow| flow.id == value.subject) => {
             MEASURED.contains(&value.metric.name)
         }
-        Level::Run | Level::Group if FAIRNESS.contains(&value.metric.name) => false,
-        Level::Group if value.subject == PROGRAM_KIND => !UNMEASURED.contains(&value.metric.name),
-        Level::Run if simulated == 0 => !UNMEASURED.contains(&value.metric.name),
+        Level::Run | Level::Group if FAIRNESS_METRICS.contains(&value.metric.name) => false,
+        Level::Group if value.subject == PROGRAM_KIND => !ENDPOINT_METRICS.contains(&value.metric.name),
+        Level::Run if simulated == 0 => !ENDPOINT_METRICS.contains(&value.metric.name),
         _ => true,
     });
     let mut bytes: Vec<u64> = done.series[simulated..]

@@ -125,28 +125,21 @@ pub(super) fn execute(network: Network<'_>, kernel: KernelImage) -> Result<ExitC
     let (observers, observation) = Observers::start(args, &scenario, &spec, results.as_ref())?;
     let tracer = Tracer::new(&spec, observation).map_err(failed(format!("writing {CAPTURE}")))?;
     let command = command(args, &spec, &at)?;
-    let asked = Asked { run: args.run, at, programs: &programs, command };
-    let (_folder, settings) = settings(&spec, asked, kernel, &args.kernels.options(args.no_routes))?;
-    // Kernels are killed when they are dropped, and their processes with them.
-    let _children = Children::adopt();
-    let began = clock::now();
+    let input = Input { run: args.run, at, programs: &programs, command };
+    let (_folder, settings) = settings(&spec, input, kernel, &args.kernels.options(args.no_routes))?;
     let line = RefCell::new(live_line::VirtualLine::new(args.command.is_empty().then_some(spec.duration)));
     let proceed = |now| {
         line.borrow_mut().show(now);
         !console::interrupted()
     };
-    let ran = emulation::run(&spec, &settings, tracer, &proceed);
+    let emulation = emulate(&spec, &settings, tracer, programs, &proceed);
     line.into_inner().end();
-    let (report, tracer) = ran.map_err(|error| match error {
+    let Emulation { report, network, captured, programs, cost } = emulation.map_err(|error| match error {
         Error::Interrupted => Failure::Interrupted("interrupted; nothing was written"),
         other => Failure::Other(other.to_string()),
     })?;
-    let cost = Cost { cpu: cpu_time().into(), wall: began.elapsed().into() };
-    let observed = tracer.finish(report.reached);
-    let programs = programs.into_iter().map(|program| result(program, &report)).collect::<Vec<_>>();
     let stored = keep_output(&report, results.as_ref());
-    let (network, capture) = network_report(&report, observed);
-    let captured = capture.map_err(failed(format!("writing {CAPTURE}")));
+    let captured = captured.map_err(failed(format!("writing {CAPTURE}")));
     let emulated = Emulated::of(&spec, args.run, &network, cost);
     let fingerprint = json!({ "fingerprint": format!("{:016x}", network.outcome.fingerprint) });
     let json = summary::json(&network, &programs, &emulated, fingerprint);
@@ -165,7 +158,7 @@ pub(super) fn execute(network: Network<'_>, kernel: KernelImage) -> Result<ExitC
 }
 
 /// Input of an emulation.
-pub(super) struct Asked<'a> {
+pub(super) struct Input<'a> {
     pub(super) run: u64,
     /// Nodes with kernels.
     pub(super) at: BTreeSet<NodeId>,
@@ -177,11 +170,11 @@ pub(super) struct Asked<'a> {
 /// Returns the settings of an emulation, and a folder for the files of its kernels. This thread is to run it.
 pub(super) fn settings(
     spec: &Spec,
-    asked: Asked<'_>,
+    input: Input<'_>,
     kernel: KernelImage,
     options: &KernelOptions,
 ) -> Result<(LockedFolder, Settings), Failure> {
-    let Asked { run, at, programs, command } = asked;
+    let Input { run, at, programs, command } = input;
     let folder = LockedFolder::create_in(&env::temp_dir(), FOLDER)
         .map_err(failed("making a folder for the kernels"))?;
     let syscall_cost = options.syscall_cost_us.map(VirtualDuration::from_micros);
@@ -207,6 +200,34 @@ pub(super) fn settings(
     // Kernels inherit it: they and this thread wake each other up thousands of times a second.
     sched::request_prompt_wakeups();
     Ok((folder, settings))
+}
+
+/// An emulation that has ended.
+pub(super) struct Emulation {
+    pub(super) report: Report,
+    pub(super) network: NetworkReport,
+    /// Error of the capture, if it could not be written.
+    pub(super) captured: io::Result<()>,
+    pub(super) programs: Vec<ProgramResult>,
+    pub(super) cost: Cost,
+}
+
+/// Runs an emulation to its end, while `proceed` returns `true`.
+pub(super) fn emulate(
+    spec: &Spec,
+    settings: &Settings,
+    tracer: Tracer,
+    programs: Vec<Program>,
+    proceed: &dyn Fn(Instant) -> bool,
+) -> Result<Emulation, Error> {
+    // Kernels are killed when they are dropped, and their processes with them.
+    let _children = Children::adopt();
+    let began = clock::now();
+    let (report, tracer) = emulation::run(spec, settings, tracer, proceed)?;
+    let cost = Cost { cpu: cpu_time().into(), wall: began.elapsed().into() };
+    let programs = programs.into_iter().map(|program| result(program, &report)).collect();
+    let (network, captured) = network_report(&report, tracer.finish(report.reached));
+    Ok(Emulation { report, network, captured, programs, cost })
 }
 
 /// Returns the command after `--`: it runs at the first node that `--node` names, else at the first one.
@@ -268,7 +289,7 @@ fn environment(spec: &Spec) -> Vec<(String, String)> {
 }
 
 /// Returns the result of a program in the form of real time.
-pub(super) fn result(program: Program, report: &Report) -> ProgramResult {
+fn result(program: Program, report: &Report) -> ProgramResult {
     let host = report.hosts.iter().find(|host| host.node == program.node);
     let host = host.expect("programs are at nodes with kernels");
     let ended = host.programs.iter().find(|one| one.name == program.name).and_then(|one| one.end.as_ref());
@@ -373,7 +394,7 @@ fn words(result: &ProgramResult, report: &Report, kept: bool) -> Option<String> 
     not_started.or_else(|| kept.then(errors).flatten())
 }
 
-pub(super) fn network_report(report: &report::Report, observed: Observed) -> (NetworkReport, io::Result<()>) {
+fn network_report(report: &report::Report, observed: Observed) -> (NetworkReport, io::Result<()>) {
     let host = |host: &report::HostReport| HostReport {
         name: host.name.clone(),
         tap: host.tap,
@@ -398,7 +419,7 @@ fn last_lines(network: &NetworkReport, cost: Cost) -> String {
 }
 
 /// Returns the CPU time of this thread.
-pub(super) fn cpu_time() -> Duration {
+fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -38,7 +38,7 @@ fn read(settings: &[&str]) -> Plan {
         &folder.path().join("plan.toml"),
         over,
         Effort::Full,
-        Reading::Simulation(CustomAlgorithms::default()),
+        Purpose::Simulation(CustomAlgorithms::default()),
     )
     .unwrap()
 }
