@@ -399,6 +399,7 @@ fn a_sweep_has_the_same_tables_on_one_thread_and_on_two_and_is_resumed() {
     let metrics = String::from_utf8(read("one/metrics.csv")).unwrap();
     assert!(metrics.contains("program") && !metrics.contains("udp n0"), "{metrics}");
     assert!(!metrics.contains("jain"), "{metrics}");
+    assert!(fs::read_to_string(folder.path("one/report.html")).unwrap().contains("of 3 s over Linux 6."));
     // A third run of each point is added.
     let records = |name: &str| read(name).iter().filter(|byte| **byte == b'\n').count();
     said(folder.sweep(&plan.replace("runs = 2", "runs = 3"), &["-o", "one"]));

@@ -306,6 +306,7 @@ fn section(comparison: &Comparison, points: &[usize], name: &str, names: NameFor
             command: description.command.join(" "),
             scenario_sha256: description.scenario_sha256.clone(),
             seed: description.seed,
+            kernel: description.kernel.clone().unwrap_or_default(),
         },
     }
 }

@@ -291,6 +291,8 @@ pub struct Reproduce {
     pub scenario_sha256: String,
     /// Seed of the experiment.
     pub seed: u64,
+    /// Version of the Linux kernels that ran programs; empty: there were none.
+    pub kernel: String,
 }
 
 /// Published claims with their verdicts.

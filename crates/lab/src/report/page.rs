@@ -266,8 +266,12 @@ fn facts(experiment: &Experiment) -> String {
     let runs =
         counted(experiment.runs as usize, if experiment.variants.len() > 1 { "paired run" } else { "run" });
     let each = if experiment.runs == 1 { "" } else { "each " };
+    let over = match experiment.reproduce.kernel.as_str() {
+        "" => String::new(),
+        version => format!(" over Linux {version} in virtual time"),
+    };
     format!(
-        "{variants}{runs} {each}of {} s, seed {}",
+        "{variants}{runs} {each}of {} s{over}, seed {}",
         shortest(experiment.duration_s),
         experiment.reproduce.seed
     )

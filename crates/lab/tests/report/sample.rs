@@ -136,6 +136,7 @@ fn experiment(name: &str, variants: Vec<Variant>, runs: u64, flows: usize) -> Ex
             ),
             scenario_sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
             seed: 1,
+            kernel: String::new(),
         },
     }
 }
