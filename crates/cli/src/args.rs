@@ -60,7 +60,7 @@ const SWEEP_EXAMPLES: &str = "\
 Examples:
   hopline sweep plan.toml -o results/plan
   hopline sweep papers/tpa/chain.toml -o results/chain --quick
-  hopline sweep --virtual-time rates.toml -o rates   # [[program]] tables over Linux kernels
+  hopline sweep --virtual-time plan.toml -o results   # [[program]] tables over Linux kernels
 
 Stopped at any moment, even by SIGKILL, the same command goes on where it was. A run that fails is recorded \
 and does not stop the rest. The directory gets tables (CSV and Parquet), a manifest and report.html.
