@@ -574,11 +574,11 @@ fn a_program_that_fails_fails_the_emulation() {
 
 fn programs_end_with_an_emulation_that_is_killed() {
     let scenario = with_programs("[[program]]\nnode = \"n1\"\ncommand = [\"sleep\", \"75014\"]\n");
-    let mut child = emulate(&scenario, &[], "sleep 75015").stderr(Stdio::null()).spawn().unwrap();
+    let mut child = emulate(&scenario, &[], "exec sleep 75015").stderr(Stdio::null()).spawn().unwrap();
     until("it runs", || runs("sleep 75014"));
     child.kill().unwrap();
     child.wait().unwrap();
-    until("it ends", || !runs("sleep 75014"));
+    until("it ends", || !runs("sleep 75014") && !runs("sleep 75015"));
 }
 
 fn daemons_of_programs_end_before_the_summary() {
