@@ -179,8 +179,11 @@ impl Plan {
     #[must_use]
     pub fn without_routes(&self) -> Option<&str> {
         let Engine::Kernels(kernels) = &self.engine else { return None };
+        if kernels.has_no_routes() {
+            return None;
+        }
         let lacks = |point: &&Point| point.scenario.spec(1).is_ok_and(|spec| spec.routing.has_agents());
-        self.points.iter().filter(|_| !kernels.has_no_routes()).find(lacks).map(|point| point.label.as_str())
+        self.points.iter().find(lacks).map(|point| point.label.as_str())
     }
 
     /// Returns the total virtual time in seconds of `runs` runs of every point.

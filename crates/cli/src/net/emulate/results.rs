@@ -90,9 +90,7 @@ impl Emulated {
         leave_out_unmeasured(&mut done, simulated);
         Self { spec, done }
     }
-}
 
-impl Emulated {
     /// Returns the run as a sweep keeps it. The flows of programs have other ends in each run, so that they are kept as one.
     ///
     /// `simulated`: the number of flows of the scenario.
@@ -117,9 +115,7 @@ impl Emulated {
         }
         done
     }
-}
 
-impl Emulated {
     /// Returns the report of run number `number` of `scenario`.
     pub(super) fn page(
         &self,
