@@ -26,6 +26,13 @@ fn network() -> Scenario {
     Scenario::parse_network(source("pair.toml", SCENARIO), PathBuf::new(), &[]).expect("a scenario")
 }
 
+/// The scenario with a simulated flow beside the program.
+fn mixed() -> Scenario {
+    let flow = "flow = [{ src = \"n0\", dst = \"n1\", kind = \"cbr\", rate_kbps = 10 }]\nprogram =";
+    let mixed = source("pair.toml", &SCENARIO.replace("program =", flow));
+    Scenario::parse_network(mixed, PathBuf::new(), &[]).expect("a scenario")
+}
+
 /// A command that checks every plan with kernel 6, and runs `script` for every run.
 fn command(script: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -115,15 +122,25 @@ fn questions_may_be_about_programs_alone_where_there_are_any() {
 }
 
 #[test]
-fn questions_about_programs_come_first_and_are_a_column() {
-    let mixed = SCENARIO.replace(
-        "program =",
-        "flow = [{ src = \"n0\", dst = \"n1\", kind = \"cbr\", rate_kbps = 10 }]\nprogram =",
-    );
-    let mixed =
-        Scenario::parse_network(source("pair.toml", &mixed), PathBuf::new(), &[]).expect("a scenario");
-    let plan = Plan::new(&mixed, &[]).expect("a plan");
+fn questions_about_programs_come_first() {
+    let plan = Plan::new(&mixed(), &[]).expect("a plan");
     assert_eq!(plan.objective.asked.words(), "goodput of program");
+}
+
+#[test]
+fn programs_and_simulated_flows_are_columns_of_their_own_and_not_added_up() {
+    let goodput = |kind: &str| format!(r#"["group of flows","{kind}","goodput_bps",8000.0]"#);
+    let metrics =
+        format!(r#"[["run","","aggregate_goodput_bps",16000.0],{},{}]"#, goodput("program"), goodput("cbr"));
+    let rest = r#""fingerprint":"01","events":1,"sim_s":2.0,"cpu_s":0.0,"wall_s":0.0,"flows":[],"series":[]"#;
+    let (_folder, command) = command(&format!(r#"echo '{{"Done":{{{rest},"metrics":{metrics}}}}}'"#));
+    let plan = Plan::new(&mixed(), &[]).expect("a plan");
+    let plan = plan.with_kernels(&command, KernelOptions::default()).expect("a kernel");
+    let how = RunOptions { jobs: None, command: &[], watch: &NoObserver };
+    let (comparison, _) = in_memory(&plan, how).expect("nothing interrupts");
+    let text = crate::text::comparison::describe(&comparison);
+    assert!(text.contains("goodput of program kb/s") && text.contains("goodput of cbr kb/s"), "{text}");
+    assert!(text.contains("over Linux 6 in virtual time") && !text.contains(" goodput kb/s"), "{text}");
 }
 
 #[test]
